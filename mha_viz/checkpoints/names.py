@@ -1,0 +1,85 @@
+"""One table: what each tensor is called in a GPT-2 file, and what it is called in `gpt2.GPT2`.
+
+GPT-2's files store every projection as `[in, out]` (transformers calls that a Conv1D); `nn.Linear`
+holds `[out, in]`. Those are the rows marked `transposed`. q, k and v come as thirds of one tensor
+in both, so they need no change of order.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from mha_viz.errors import CheckpointError
+from mha_viz.gpt2 import GPT2, GPT2Config
+
+BLOCK = {  # name in gpt2.Block -> name in a GPT-2 file, transposed
+    "ln_1": ("ln_1", False),
+    "attn.W_QKV": ("attn.c_attn", True),
+    "attn.W_O": ("attn.c_proj", True),
+    "ln_2": ("ln_2", False),
+    "mlp.W_in": ("mlp.c_fc", True),
+    "mlp.W_out": ("mlp.c_proj", True),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """One parameter: `ours` in GPT2.state_dict(), `theirs` in a file, and how to get across."""
+
+    ours: str
+    theirs: str
+    transposed: bool = False
+
+
+def names(config: GPT2Config) -> Iterator[Name]:
+    """Every parameter of the model but `lm_head.weight`, which a tied checkpoint leaves out."""
+    yield Name("wte.weight", "transformer.wte.weight")
+    yield Name("wpe.weight", "transformer.wpe.weight")
+    for layer in range(config.n_layers):
+        for ours, (theirs, transposed) in BLOCK.items():
+            ours, theirs = f"blocks.{layer}.{ours}", f"transformer.h.{layer}.{theirs}"
+            yield Name(f"{ours}.weight", f"{theirs}.weight", transposed)
+            yield Name(f"{ours}.bias", f"{theirs}.bias")
+    yield Name("ln_f.weight", "transformer.ln_f.weight")
+    yield Name("ln_f.bias", "transformer.ln_f.bias")
+
+
+def adopt(state: Mapping[str, Tensor], config: GPT2Config) -> GPT2:
+    """A read-only GPT2 whose parameters share their storage with `state`, a GPT-2 state dict.
+
+    `state` has the names and the layout of a GPT-2 file. Without `lm_head.weight` the head is tied.
+    Raises CheckpointError for a missing tensor or a wrong shape, by name.
+    """
+    with torch.device("meta"):
+        model = GPT2(config)
+    expected = {name: tensor.shape for name, tensor in model.state_dict().items()}
+    ours = {}
+    for name in names(config):
+        if name.theirs not in state:
+            raise CheckpointError(f"The checkpoint has no tensor `{name.theirs}`.")
+        tensor = state[name.theirs]
+        ours[name.ours] = tensor.t() if name.transposed and tensor.dim() == 2 else tensor
+    head = state.get("lm_head.weight", state["transformer.wte.weight"])
+    ours["W_U.weight"] = head
+    for key, tensor in ours.items():
+        if tensor.shape != expected[key]:
+            raise CheckpointError(
+                f"The tensor for `{key}` has shape {list(tensor.shape)}; "
+                f"the configuration asks for {list(expected[key])}."
+            )
+    model.load_state_dict(ours, assign=True)
+    return model.requires_grad_(False).eval()
+
+
+def gpt2_state(model: GPT2) -> dict[str, Tensor]:
+    """The state dict of `model` as a GPT-2 file holds it, contiguous; a tied head is left out."""
+    ours = model.state_dict()
+    state = {
+        name.theirs: (ours[name.ours].t() if name.transposed else ours[name.ours]).contiguous()
+        for name in names(model.config)
+    }
+    if not torch.equal(ours["W_U.weight"], ours["wte.weight"]):
+        state["lm_head.weight"] = ours["W_U.weight"].contiguous()
+    return state
