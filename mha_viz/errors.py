@@ -1,14 +1,14 @@
 """The one family of exceptions: each says what was given, what is wrong, and what to do.
 
-    MhaVizError
-    ├── ShapeError          a tensor or a size that does not fit            (also a ValueError)
-    ├── TextError           a text that cannot be read                      (also a ValueError)
-    ├── HeadNotFound        a layer or head that this model does not have   (also an IndexError)
-    ├── CheckpointError     weights that cannot be trusted                  (also a ValueError)
-    │   └── NotGPT2         a checkpoint of another architecture
-    ├── SourceError         a checkpoint that cannot be found or fetched    (also an OSError)
-    │   └── Cancelled       a download that the user stopped
-    └── DeviceError         a device that is missing or computes otherwise  (also a RuntimeError)
+MhaVizError
+├── ShapeError          a tensor or a size that does not fit            (also a ValueError)
+├── TextError           a text that cannot be read                      (also a ValueError)
+├── HeadNotFound        a layer or head that this model does not have   (also an IndexError)
+├── CheckpointError     weights that cannot be trusted                  (also a ValueError)
+│   └── NotGPT2         a checkpoint of another architecture
+├── SourceError         a checkpoint that cannot be found or fetched    (also an OSError)
+│   └── Cancelled       a download that the user stopped
+└── DeviceError         a device that is missing or computes otherwise  (also a RuntimeError)
 """
 
 

@@ -113,9 +113,7 @@ class GPT2(nn.Module):
         self.W_U = nn.Linear(config.d_model, config.vocab_size, bias=False)
         self.W_U.weight = self.wte.weight
 
-    def forward(
-        self, ids: Tensor, *, head_gate: Tensor | None = None, offset: int = 0
-    ) -> Tensor:
+    def forward(self, ids: Tensor, *, head_gate: Tensor | None = None, offset: int = 0) -> Tensor:
         """Logits `[B, T, V]` of ids `[B, T]`.
 
         `head_gate` `[L, H]` or `[L, B, H]` scales each head's z. `offset` is the position of the
@@ -146,10 +144,7 @@ class GPT2(nn.Module):
             del part
             if layer == cfg.n_layers - 1:
                 resid = resid[:, -1:]
-                everything = torch.ones(1, k.shape[2], dtype=torch.bool, device=k.device)
-                z = F.scaled_dot_product_attention(
-                    q[:, :, -1:], k, v, attn_mask=everything, scale=block.attn.scale
-                )
+                z = F.scaled_dot_product_attention(q[:, :, -1:], k, v, scale=block.attn.scale)
             else:
                 z = block.attn.attend(q, k, v)
             del q, k, v

@@ -1,0 +1,158 @@
+"""Finds, reads, checks and describes a checkpoint.
+
+    load("bundled")                       the model in assets/, without transformers or a network
+    load("gpt2"), load("owner/name")      a model of the hub, from its cache when it is there
+    load("./folder"), load(Path(...))     a folder, or a .pt file of nanoGPT
+
+A name is never looked for in the working directory: a folder is a Path, or starts with `.`, `/`
+or `~`. All weights take one road: read and checked here (`tensors`), built by transformers and
+compared with its eager mode (`verify`), adopted by our own GPT-2 (`names`). The bundled model
+skips the second step, since the tests do it; so its first picture waits for no import.
+"""
+
+import hashlib
+import re
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer
+
+from mha_viz import devices
+from mha_viz.checkpoints.folder import read_weights, write_folder
+from mha_viz.checkpoints.names import adopt, gpt2_state
+from mha_viz.checkpoints.tensors import State
+from mha_viz.errors import CheckpointError, SourceError
+from mha_viz.gpt2 import GPT2Config
+from mha_viz.model import Description, Model
+
+__all__ = ["BUNDLED", "Model", "is_local", "load", "save"]
+
+BUNDLED = Path(__file__).resolve().parents[2] / "assets" / "bundled"
+GPT2_VOCABULARY = range(50257, 50305)  # GPT-2's own, and its padding to a multiple of 64
+LOCAL = re.compile(r"^(\.{1,2}$|\.{0,2}[/\\]|~|[A-Za-z]:[/\\]|.*\\)")
+
+
+def load(
+    source: str | Path,
+    *,
+    device: str | torch.device | None = None,
+    dtype: str | torch.dtype | None = None,
+    tokenizer: str | Path | None = None,
+    allow_pickle: bool = False,
+) -> Model:
+    """The model that `source` names, ready and read-only; see the module for what may be named.
+
+    `device` and `dtype` default to the best device and float32. `tokenizer` names another source
+    for the tokenizer, for weights that came without one. `allow_pickle` lets a local folder be
+    read from pytorch_model.bin; what it may contain stays limited to tensors.
+
+    Raises SourceError, CheckpointError (NotGPT2 for another architecture), DeviceError.
+    """
+    if isinstance(source, str) and source == "bundled":
+        return _load(BUNDLED, "bundled", "bundled", device, dtype, trusted=True)
+    if isinstance(source, Path) or is_local(source):
+        place = Path(source).expanduser()
+        return _load(
+            place,
+            str(source),
+            "folder",
+            device,
+            dtype,
+            tokenizer=tokenizer,
+            allow_pickle=allow_pickle,
+        )
+    from mha_viz.checkpoints import hub
+
+    fetched = hub.fetch(source)
+    return _load(fetched.folder, source, "hub", device, dtype, tokenizer=tokenizer)
+
+
+def is_local(source: str) -> bool:
+    """Whether this string is a path, and not a name of the hub."""
+    return bool(LOCAL.match(source))
+
+
+def save(model: Model, folder: str | Path, *, dtype: torch.dtype = torch.float32) -> None:
+    """Writes a folder that `load` and transformers read: weights, configuration, tokenizer."""
+    write_folder(
+        Path(folder), model.config, gpt2_state(model.network), model.tokenizer, dtype=dtype
+    )
+
+
+def _load(
+    place: Path,
+    name: str,
+    source: str,
+    device: str | torch.device | None,
+    dtype: str | torch.dtype | None,
+    *,
+    tokenizer: str | Path | None = None,
+    allow_pickle: bool = False,
+    trusted: bool = False,
+) -> Model:
+    config, state, raw = read_weights(place, name, allow_pickle=allow_pickle)
+    network = adopt(state.tensors, config)
+    if trusted:
+        words = Tokenizer.from_file(str(place / "tokenizer.json"))
+    else:
+        from mha_viz.checkpoints import verify
+
+        words = _tokenizer(place, name, config, tokenizer)
+        verify.compare(network, verify.build(raw, state.tensors, name), name)
+    _check_vocabulary(words, config, name)
+    digest = _hash(state)
+    n_parameters = sum(p.numel() for p in network.parameters())
+    network, word = devices.place(network, device, dtype)
+    notes = (*state.notes, word) if word else tuple(state.notes)
+    about = Description(name, source, state.stored_dtype, n_parameters, digest, notes)
+    return Model(network, words, about)
+
+
+def _tokenizer(place: Path, name: str, config: GPT2Config, other: str | Path | None) -> Tokenizer:
+    from mha_viz.checkpoints import verify
+
+    if other is not None:
+        return verify.read_tokenizer(_tokenizer_folder(other), str(other))
+    try:
+        return verify.read_tokenizer(place if place.is_dir() else place.parent, name)
+    except SourceError as error:
+        if config.vocab_size not in GPT2_VOCABULARY:
+            raise SourceError(
+                f"{error} Its vocabulary of {config.vocab_size:,} is not GPT-2's, so no other "
+                "tokenizer can stand in. Copy the one it was trained with into the folder."
+            ) from error
+        raise SourceError(
+            f"{error} Its vocabulary of {config.vocab_size:,} fits GPT-2's own tokenizer: "
+            'load(..., tokenizer="gpt2") uses that one.'
+        ) from error
+
+
+def _tokenizer_folder(other: str | Path) -> Path:
+    if isinstance(other, Path) or is_local(other):
+        return Path(other).expanduser()
+    from mha_viz.checkpoints import hub
+
+    return hub.fetch_tokenizer(other)
+
+
+def _check_vocabulary(words: Tokenizer, config: GPT2Config, name: str) -> None:
+    ids = words.get_vocab(with_added_tokens=True).values()
+    if not ids or max(ids) >= config.vocab_size:
+        raise CheckpointError(
+            f"The tokenizer of {name} has ids up to {max(ids, default=-1):,}; the model knows "
+            f"{config.vocab_size:,} tokens. They do not belong together."
+        )
+    if type(words.decoder).__name__ != "ByteLevel" and "ByteLevel" not in str(words.decoder):
+        raise CheckpointError(
+            f"The tokenizer of {name} is not a byte-level BPE, GPT-2's kind, so its tokens cannot "
+            "be shown as the bytes of a text."
+        )
+
+
+def _hash(state: State) -> str:
+    """SHA-256 over the names and float32 values, the same however the file was stored."""
+    digest = hashlib.sha256()
+    for key in sorted(state.tensors):
+        digest.update(key.encode())
+        digest.update(state.tensors[key].contiguous().numpy().data)
+    return digest.hexdigest()

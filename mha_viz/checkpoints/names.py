@@ -70,6 +70,8 @@ def adopt(state: Mapping[str, Tensor], config: GPT2Config) -> GPT2:
                 f"the configuration asks for {list(expected[key])}."
             )
     model.load_state_dict(ours, assign=True)
+    if "lm_head.weight" not in state:
+        model.W_U.weight = model.wte.weight
     return model.requires_grad_(False).eval()
 
 

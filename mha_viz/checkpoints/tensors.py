@@ -1,0 +1,255 @@
+"""The tensors of a checkpoint, read from its files and checked one by one, never trusted.
+
+What leaves this module is a complete GPT-2 state dict: float32, finite, and named as transformers
+names it (`transformer.h.0.attn.c_attn.weight`, stored as `[in, out]`).
+"""
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
+from mha_viz.checkpoints.names import names
+from mha_viz.errors import CheckpointError, SourceError
+from mha_viz.gpt2 import GPT2Config
+
+WRAPPERS = ("module.", "_orig_mod.", "model.")  # left by DataParallel, torch.compile, trainers
+BUFFERS = re.compile(r"\.(attn|crossattention)\.(bias|masked_bias)$")  # causal masks of old files
+OTHER_HEADS = ("multiple_choice_head.", "score.", "classifier.", "v_head.")
+
+
+@dataclass(slots=True)
+class State:
+    """A complete state dict, and what a person should know about it."""
+
+    tensors: dict[str, Tensor]
+    stored_dtype: str
+    notes: list[str] = field(default_factory=list)
+
+
+def find_weights(folder: Path, name: str, *, allow_pickle: bool) -> list[Path]:
+    """The files that hold the weights. Raises SourceError where there are none, or one is missing."""
+    single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    if single.exists():
+        return [single]
+    if index.exists():
+        return _shards(index, name)
+    if (folder / "ckpt.pt").exists():
+        return [folder / "ckpt.pt"]
+    pickles = sorted(folder.glob("pytorch_model*.bin"))
+    if pickles and allow_pickle:
+        return pickles
+    if pickles:
+        raise CheckpointError(
+            f"{name} has its weights in {pickles[0].name} only. Such a file is a pickle, which can "
+            "run code, so it is not opened. Save it as safetensors, or, if you trust it, call "
+            "load(..., allow_pickle=True) in Python."
+        )
+    raise SourceError(f"{name} has no weights: expected model.safetensors beside config.json.")
+
+
+def read_state(files: list[Path], config: GPT2Config, name: str, *, tied: bool) -> State:
+    """The state dict in `files`, checked against `config`; see the module for what is promised.
+
+    Raises CheckpointError, naming the tensor: missing, of a wrong shape, NaN or infinite, unknown.
+    """
+    raw: dict[str, Tensor] = {}
+    for path in files:
+        raw.update(_read_file(path, name))
+    state = complete(_normalise(raw), config, name, tied=tied)
+    return state
+
+
+def read_nanogpt(path: Path, name: str) -> tuple[GPT2Config, State]:
+    """A checkpoint of nanoGPT's train.py: `nn.Linear` layout, its own names for the sizes."""
+    payload = _torch_load(path, name)
+    args, raw = payload.get("model_args"), payload.get("model")
+    if not isinstance(args, dict) or not isinstance(raw, dict):
+        raise CheckpointError(
+            f"{path.name} of {name} is no nanoGPT checkpoint: expected `model` and `model_args`."
+        )
+    try:
+        config = GPT2Config(
+            n_layers=args["n_layer"],
+            n_heads=args["n_head"],
+            d_model=args["n_embd"],
+            d_mlp=4 * args["n_embd"],
+            n_positions=args["block_size"],
+            vocab_size=args["vocab_size"],
+            activation="gelu",
+        )
+    except (KeyError, TypeError) as error:
+        raise CheckpointError(
+            f"The model_args of {name} lack a size or hold one that is no number: {args}."
+        ) from error
+    tensors = _normalise({k: v for k, v in raw.items() if isinstance(v, Tensor)})
+    for entry in names(config):
+        if entry.transposed and entry.theirs in tensors:
+            tensors[entry.theirs] = tensors[entry.theirs].t().contiguous()
+    return config, complete(tensors, config, name, tied=True)
+
+
+def complete(tensors: dict[str, Tensor], config: GPT2Config, name: str, *, tied: bool) -> State:
+    """Checks names, shapes and values; fills the zeros of a model that has no biases at all."""
+    notes: list[str] = []
+    stored = {str(t.dtype).removeprefix("torch.") for t in tensors.values()}
+    expected = {entry.theirs: shape for entry, shape in _shapes(config)}
+    missing = [key for key in expected if key not in tensors]
+    if missing and all(key.endswith(".bias") for key in missing):
+        has_bias = [key for key in expected if key.endswith(".bias") and key in tensors]
+        if not has_bias:
+            for key in missing:
+                tensors[key] = torch.zeros(expected[key])
+            notes.append("The file has no biases; they are zero.")
+            missing = []
+    head = "lm_head.weight"
+    if head not in tensors and not tied:
+        missing.append(head)
+    if missing:
+        raise CheckpointError(
+            f"{name} lacks {_some(missing)}. Without all of its weights the model would be "
+            "partly random, so it is not loaded."
+        )
+    if head not in tensors:
+        notes.append("The unembedding is the token embedding (tied head).")
+    elif not torch.equal(tensors[head], tensors["transformer.wte.weight"]):
+        notes.append("The unembedding is a tensor of its own (untied head).")
+        expected[head] = expected["transformer.wte.weight"]
+    else:
+        del tensors[head]
+    notes += _ignore_the_rest(tensors, expected, name)
+    checked = {key: _checked(key, tensors[key], shape, name) for key, shape in expected.items()}
+    return State(checked, "/".join(sorted(stored)), notes)
+
+
+def _shapes(config: GPT2Config) -> list[tuple[Any, tuple[int, ...]]]:
+    C, M = config.d_model, config.d_mlp
+    sizes = {
+        "wte.weight": (config.vocab_size, C),
+        "wpe.weight": (config.n_positions, C),
+        "c_attn.weight": (C, 3 * C),
+        "c_attn.bias": (3 * C,),
+        "attn.c_proj.weight": (C, C),
+        "c_fc.weight": (C, M),
+        "c_fc.bias": (M,),
+        "mlp.c_proj.weight": (M, C),
+    }
+    return [
+        (entry, next((s for end, s in sizes.items() if entry.theirs.endswith(end)), (C,)))
+        for entry in names(config)
+    ]
+
+
+def _ignore_the_rest(
+    tensors: dict[str, Tensor], expected: dict[str, tuple[int, ...]], name: str
+) -> list[str]:
+    """Notes on harmless extra tensors; an extra one inside the model would change the numbers."""
+    extra = [key for key in tensors if key not in expected]
+    inside = [key for key in extra if not key.startswith(OTHER_HEADS)]
+    if inside:
+        raise CheckpointError(
+            f"{name} holds {_some(inside)}, which GPT-2 does not have; "
+            "what it computes cannot be shown truly without."
+        )
+    return [f"Not read, since attention does not use it: {_some(extra)}."] if extra else []
+
+
+def _checked(key: str, tensor: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
+    if tuple(tensor.shape) != shape:
+        raise CheckpointError(
+            f"The tensor `{key}` of {name} has shape {list(tensor.shape)}; "
+            f"its config.json asks for {list(shape)}."
+        )
+    if not tensor.is_floating_point():
+        raise CheckpointError(f"The tensor `{key}` of {name} holds {tensor.dtype}, no weights.")
+    tensor = tensor.float()
+    if not bool(torch.isfinite(tensor).all()):
+        raise CheckpointError(
+            f"The tensor `{key}` of {name} holds NaN or infinite values. "
+            "The file is damaged, or its training broke."
+        )
+    return tensor
+
+
+def _normalise(raw: dict[str, Tensor]) -> dict[str, Tensor]:
+    """One prefix for all of the spellings; masks that old files carried are dropped."""
+    tensors = {}
+    for key, tensor in raw.items():
+        clean = key
+        while clean.startswith(WRAPPERS):
+            clean = clean.split(".", 1)[1]
+        if BUFFERS.search(clean):
+            continue
+        if clean == "lm_head.decoder.weight":  # an old copy of the tied head
+            continue
+        if clean.startswith(("wte.", "wpe.", "h.", "ln_f.")):
+            clean = f"transformer.{clean}"
+        tensors[clean] = tensor
+    return tensors
+
+
+def _shards(index: Path, name: str) -> list[Path]:
+    try:
+        weight_map = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
+        shards = sorted({str(value) for value in weight_map.values()})
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CheckpointError(
+            f"{index.name} of {name} is not a list of shards. Fetch or save it again."
+        ) from error
+    for shard in shards:
+        if Path(shard).name != shard:
+            raise CheckpointError(f"{index.name} of {name} points outside of its folder: {shard}.")
+        if not (index.parent / shard).exists():
+            raise SourceError(
+                f"{name} lacks {shard}, one of the {len(shards)} files its weights are in. "
+                "Fetch that file again."
+            )
+    return [index.parent / shard for shard in shards]
+
+
+def _read_file(path: Path, name: str) -> dict[str, Tensor]:
+    if path.suffix != ".safetensors":
+        return {k: v for k, v in _torch_load(path, name).items() if isinstance(v, Tensor)}
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise CheckpointError(_what_is_wrong(path, name)) from error
+
+
+def _torch_load(path: Path, name: str) -> dict[str, Any]:
+    try:
+        payload = torch.load(path, map_location="cpu", weights_only=True)
+    except (UnpicklingError, RuntimeError, OSError, EOFError, ValueError, KeyError) as error:
+        raise CheckpointError(
+            f"{path.name} of {name} holds more than plain tensors, or is damaged; it was refused, "
+            "and nothing in it was run. Save the weights as safetensors."
+        ) from error
+    if not isinstance(payload, dict):
+        raise CheckpointError(f"{path.name} of {name} holds no state dict.")
+    return payload
+
+
+def _what_is_wrong(path: Path, name: str) -> str:
+    size = path.stat().st_size if path.exists() else 0
+    with path.open("rb") as file:
+        head = file.read(64)
+    if size == 0:
+        return f"{path.name} of {name} is empty. Fetch it again."
+    if head.startswith(b"version https://git-lfs"):
+        return (
+            f"{path.name} of {name} is a Git LFS pointer of {size} bytes, not the weights. "
+            "Run `git lfs pull` in that folder, or download the file itself."
+        )
+    return f"{path.name} of {name} ({size:,} bytes) is cut short or damaged. Fetch it again."
+
+
+def _some(keys: list[str]) -> str:
+    shown = ", ".join(f"`{key}`" for key in keys[:3])
+    return shown if len(keys) <= 3 else f"{shown} and {len(keys) - 3} more"

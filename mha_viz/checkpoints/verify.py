@@ -1,0 +1,87 @@
+"""transformers as the judge: it builds the same weights, and must compute what we compute."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mha_viz.errors import CheckpointError, SourceError
+from mha_viz.gpt2 import GPT2
+
+# The plain import `from transformers import ...` resolves names lazily and races when several
+# sessions start at once; the full module path does not.
+os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+from tokenizers import Tokenizer
+from transformers.models.gpt2.configuration_gpt2 import GPT2Config as TheirConfig
+from transformers.models.gpt2.modeling_gpt2 import GPT2LMHeadModel
+from transformers.models.gpt2.tokenization_gpt2 import GPT2Tokenizer
+from transformers.utils import logging
+
+TOLERANCE = 1e-4  # relative to the largest logit; float32 on a full-size model stays below 1e-5
+
+
+def build(folder_config: dict[str, Any], tensors: dict[str, Tensor], name: str) -> GPT2LMHeadModel:
+    """transformers' own GPT-2 over the same storage as `tensors`, in eager mode.
+
+    Raises CheckpointError for whatever transformers finds missing, mismatched or unreadable.
+    """
+    logging.disable_progress_bar()
+    try:
+        config = TheirConfig.from_dict(folder_config)
+        config.tie_word_embeddings = "lm_head.weight" not in tensors
+        model, report = GPT2LMHeadModel.from_pretrained(
+            None,
+            config=config,
+            state_dict=dict(tensors),
+            output_loading_info=True,
+            attn_implementation="eager",
+            dtype=torch.float32,
+        )
+    except (ValueError, TypeError, KeyError, RuntimeError, AttributeError) as error:
+        raise CheckpointError(f"transformers cannot build {name}: {error}") from error
+    problems = [key for kind in ("missing_keys", "mismatched_keys") for key in report[kind]]
+    if problems:
+        raise CheckpointError(f"transformers finds {name} incomplete: {problems[:3]}.")
+    return model.eval()
+
+
+@torch.inference_mode()
+def compare(ours: GPT2, theirs: GPT2LMHeadModel, name: str) -> None:
+    """Raises CheckpointError where our logits or patterns differ from transformers' eager ones."""
+    T = min(8, ours.config.n_positions)
+    ids = torch.linspace(0, ours.config.vocab_size - 1, T).long()[None]
+    expected = theirs(ids, output_attentions=True)
+    run = ours.run(ids)
+    scale = max(1.0, float(expected.logits[:, -1].abs().max()))
+    worst = float((run.logits - expected.logits[:, -1]).abs().max()) / scale
+    for layer, pattern in enumerate(expected.attentions):
+        q, k, _ = run.qkv[:, layer]
+        scores = (q @ k.mT) * ours.config.scale(layer)
+        hidden = torch.ones(T, T, dtype=torch.bool).triu(1)
+        found = scores.masked_fill(hidden, -torch.inf).softmax(-1)
+        worst = max(worst, float((found - pattern).abs().max()))
+    if not worst <= TOLERANCE:
+        raise CheckpointError(
+            f"{name} was read, and then computed something else here than in transformers "
+            f"(difference {worst:.1e}); it is not shown, since its numbers could not be trusted."
+        )
+
+
+def read_tokenizer(folder: Path, name: str) -> Tokenizer:
+    """The tokenizer in `folder`, as transformers reads it.
+
+    Raises SourceError where there is none and CheckpointError where it cannot be read.
+    """
+    whole = (folder / "tokenizer.json").exists()
+    parts = (folder / "vocab.json").exists() and (folder / "merges.txt").exists()
+    if not (whole or parts):
+        raise SourceError(
+            f"{name} has no tokenizer: expected tokenizer.json, or vocab.json and merges.txt."
+        )
+    try:
+        return GPT2Tokenizer.from_pretrained(folder, local_files_only=True).backend_tokenizer
+    except Exception as error:
+        # The parser is written in Rust and raises bare Exception for a damaged file.
+        raise CheckpointError(f"The tokenizer of {name} cannot be read: {error}") from error

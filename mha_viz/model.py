@@ -1,0 +1,101 @@
+"""Model: a network, its tokenizer, and what is known about both. `checkpoints.load` makes it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+
+from mha_viz.errors import TextError
+from mha_viz.gpt2 import GPT2, GPT2Config
+from mha_viz.tokens import Token, clean_text, read_tokens
+from mha_viz.trace import Array, Cut, Trace
+
+MAX_CHARACTERS = 200_000  # a bound on the tokenizer's work; 1,024 tokens are about 5,000
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """Where a model comes from and how it was read, for the person who looks at its numbers."""
+
+    name: str
+    source: str
+    stored_dtype: str
+    n_parameters: int
+    weights_hash: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """A GPT-2 that may be shared by any number of threads; nothing about it ever changes."""
+
+    network: GPT2
+    tokenizer: Tokenizer
+    description: Description
+
+    @property
+    def config(self) -> GPT2Config:
+        return self.network.config
+
+    @property
+    def device(self) -> torch.device:
+        return self.network.wte.weight.device
+
+    def trace(self, text: str, *, cut: Cut = "end") -> Trace:
+        """One forward pass over the text, as a `Trace`.
+
+        A text of more than n_positions tokens is cut at its "start" or its "end"; the trace says
+        by how much. Raises TextError for an empty text, and for `cut` being anything else.
+        """
+        if cut not in ("start", "end"):
+            raise TextError(f'cut = {cut!r}; a text is cut at its "start" or at its "end".')
+        ids, replaced = self.encode(text)
+        kept, left_out = self._fit(ids, cut)
+        run = self.network.run(torch.tensor([kept], device=self.device))
+        q, k, v = _numpy(run.qkv[:, :, 0])
+        layers = range(self.config.n_layers)
+        return Trace(
+            model=self.description.name,
+            text=text,
+            details=self.read(kept),
+            q=q,
+            k=k,
+            v=v,
+            logits=_numpy(run.logits[0]),
+            scales=tuple(self.config.scale(layer) for layer in layers),
+            cut=cut,
+            left_out=left_out,
+            replaced=replaced,
+        )
+
+    def encode(self, text: str) -> tuple[list[int], int]:
+        """The token ids, and the number of characters that had to be replaced by U+FFFD.
+
+        Nothing is added to the text. Raises TextError for an empty text or one beyond all reason.
+        """
+        if not text:
+            raise TextError("The text is empty. Type a sentence, or pick a sample.")
+        if len(text) > MAX_CHARACTERS:
+            raise TextError(
+                f"The text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read. "
+                "Shorten it: a model sees a few thousand at once."
+            )
+        clean, replaced = clean_text(text)
+        return self.tokenizer.encode(clean, add_special_tokens=False).ids, replaced
+
+    def read(self, ids: list[int]) -> tuple[Token, ...]:
+        """What the ids stand for."""
+        return read_tokens(self.tokenizer, ids)
+
+    def _fit(self, ids: list[int], cut: Cut) -> tuple[list[int], int]:
+        limit = self.config.n_positions
+        left_out = max(0, len(ids) - limit)
+        if not left_out:
+            return ids, 0
+        return (ids[left_out:] if cut == "start" else ids[:limit]), left_out
+
+
+def _numpy(tensor: torch.Tensor) -> Array:
+    array: Array = tensor.float().cpu().numpy()
+    return np.ascontiguousarray(array)

@@ -1,0 +1,161 @@
+"""Token ids <-> what a person may safely be shown.
+
+A byte-level BPE cuts bytes, not letters, and spells them in an alphabet of its own (a space is
+`Ġ` there). A person sees here: text as typed, marks for what is invisible, hex for a token that
+holds only part of a character, and tokens that share a character known to belong together.
+"""
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+MARKS = {" ": "·", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+MARK_NAMES = {"·": "space", "\\n": "newline", "\\t": "tab", "\\r": "carriage return"}
+DOTTED_CIRCLE = "◌"  # carries a combining mark that has no letter of its own
+MAX_LABEL = 16  # characters in a chip or on an axis
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token: `label` is safe to show, `kind` is "text", "bytes" or "special".
+
+    `shared` is the character that this token holds a part of, if any; `span` is the half-open
+    range of positions of all the tokens that share it.
+    """
+
+    id: int
+    bytes: bytes
+    label: str
+    kind: str
+    shared: str = ""
+    span: tuple[int, int] = (0, 0)
+
+
+def clean_text(text: str) -> tuple[str, int]:
+    """The text without lone surrogates, and how many were replaced by U+FFFD."""
+    clean = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    lone = sum(0xD800 <= ord(c) <= 0xDFFF for c in text)
+    pairs = sum(ord(c) > 0xFFFF for c in clean) - sum(ord(c) > 0xFFFF for c in text)
+    return clean, lone - 2 * pairs
+
+
+def read_tokens(tokenizer: "Tokenizer", ids: Sequence[int]) -> tuple[Token, ...]:
+    """What each id stands for; the bytes of all of them together are the text in UTF-8."""
+    added = {i: t.content for i, t in tokenizer.get_added_tokens_decoder().items()}
+    pieces = []
+    for i in ids:
+        piece = tokenizer.id_to_token(i) or ""
+        pieces.append(added[i].encode() if i in added else piece_bytes(piece))
+    shared = dict(_shared_characters(pieces, [i in added for i in ids]))
+    return tuple(
+        _token(i, piece, i in added, *shared.get(position, ("", (0, 0))))
+        for position, (i, piece) in enumerate(zip(ids, pieces, strict=True))
+    )
+
+
+def piece_bytes(piece: str) -> bytes:
+    """The bytes that a byte-level BPE piece spells (Radford et al. 2019, section 2.2)."""
+    return b"".join(
+        bytes([_ALPHABET[c]]) if c in _ALPHABET else c.encode("utf-8", "replace") for c in piece
+    )
+
+
+def label(piece: bytes) -> str:
+    """A label for these bytes: marks for blanks, code points for the unseen, hex for parts."""
+    out: list[str] = []
+    for c in piece.decode("utf-8", "surrogateescape"):
+        is_byte = "\udc80" <= c <= "\udcff"
+        shown = f"{ord(c) - 0xDC00:02X}" if is_byte else _visible(c, out[-1] if out else "")
+        if out and is_byte and _is_hex(out[-1]):
+            shown = f" {shown}"
+        out.append(shown)
+    return "".join(out)
+
+
+def shorten(text: str, limit: int = MAX_LABEL) -> str:
+    """The text with its middle left out where it is longer than `limit`."""
+    if len(text) <= limit:
+        return text
+    return f"{text[: limit // 2]}…{text[len(text) - (limit - limit // 2 - 1) :]}"
+
+
+def explain(token: Token) -> str:
+    """What a person should know about a label that is not plain text; empty where it is."""
+    if token.kind == "special":
+        return f"a special token (id {token.id}), not text: it separates documents"
+    if token.shared:
+        first, end = token.span
+        return f"bytes of {_name(token.shared)}, which positions {first} to {end - 1} share"
+    return ""
+
+
+def marks_used(tokens: Sequence[Token]) -> dict[str, str]:
+    """Mark -> meaning, for the marks that stand in these labels."""
+    text = b"".join(t.bytes for t in tokens if t.kind != "special").decode("utf-8", "replace")
+    used = {mark: MARK_NAMES[mark] for c, mark in MARKS.items() if c in text}
+    if any(t.kind == "bytes" for t in tokens):
+        used["E2 80"] = "bytes of a character that several tokens share"
+    return used
+
+
+def _byte_alphabet() -> dict[str, int]:
+    """Printable bytes stand for themselves, the others for U+0100 and up, in order."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = (b for b in range(256) if b not in printable)
+    return {chr(b): b for b in printable} | {chr(0x100 + n): b for n, b in enumerate(others)}
+
+
+_ALPHABET = _byte_alphabet()
+
+
+def _token(i: int, piece: bytes, special: bool, shared: str, span: tuple[int, int]) -> Token:
+    if special:
+        return Token(i, piece, label(piece), "special")
+    try:
+        piece.decode("utf-8")
+        kind = "text"
+    except UnicodeDecodeError:
+        kind = "bytes"
+    return Token(i, piece, label(piece), kind, shared, span)
+
+
+def _shared_characters(
+    pieces: Sequence[bytes], special: Sequence[bool]
+) -> Iterator[tuple[int, tuple[str, tuple[int, int]]]]:
+    """Position -> the character cut across tokens, and the range of the tokens that hold it."""
+    owner = [p for p, piece in enumerate(pieces) for _ in piece]
+    start = 0
+    for c in b"".join(pieces).decode("utf-8", "surrogateescape"):
+        size = len(c.encode("utf-8", "surrogateescape"))
+        first, last = owner[start], owner[start + size - 1]
+        if first != last and not any(special[first : last + 1]):
+            for position in range(first, last + 1):
+                yield position, (c, (first, last + 1))
+        start += size
+
+
+def _visible(c: str, before: str) -> str:
+    if c in MARKS:
+        return MARKS[c]
+    code = ord(c)
+    if code < 0x20 or code == 0x7F:
+        return chr(0x2400 + code) if code < 0x20 else "\u2421"
+    category = unicodedata.category(c)
+    if category[0] in "CZ":
+        return f"U+{code:04X}"
+    if category[0] == "M" and not (len(before) == 1 and before.isalpha()):
+        return DOTTED_CIRCLE + c
+    return c
+
+
+def _is_hex(shown: str) -> bool:
+    return len(shown.strip()) == 2 and all(c in "0123456789ABCDEF" for c in shown.strip())
+
+
+def _name(c: str) -> str:
+    code = f"U+{ord(c):04X}"
+    return f"{c} ({code})" if unicodedata.category(c)[0] not in "CZM" else code

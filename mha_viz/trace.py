@@ -1,0 +1,150 @@
+"""Trace: a frozen record of one forward pass, from which every pattern can be had on demand.
+
+It keeps q, k and v, which grow with T. The patterns, which grow with T x T, are computed when
+somebody looks: softmax(q k^T * scale) under the causal mask, in float32 (Vaswani et al. 2017).
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mha_viz.errors import HeadNotFound, ShapeError
+from mha_viz.tokens import Token
+
+Array = NDArray[np.float32]
+Cut = Literal["start", "end"]
+
+ROWS = 128  # queries at a time; beyond their last key everything is masked and skipped
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """What one model did with one text. The arrays are read-only float32.
+
+    `q`, `k`, `v` are `[L, H, T, d_h]`, `logits` `[V]` belongs to the last position. `scales[l]`
+    multiplies the dot products of layer l. `left_out` tokens were cut at `cut`; `replaced`
+    characters were not valid Unicode and stand as U+FFFD.
+    """
+
+    model: str
+    text: str
+    details: tuple[Token, ...]
+    q: Array = field(repr=False)
+    k: Array = field(repr=False)
+    v: Array = field(repr=False)
+    logits: Array = field(repr=False)
+    scales: tuple[float, ...]
+    cut: Cut = "end"
+    left_out: int = 0
+    replaced: int = 0
+
+    def __post_init__(self) -> None:
+        L, H, T, d_h = self.q.shape
+        for name in ("k", "v"):
+            if getattr(self, name).shape != (L, H, T, d_h):
+                raise ShapeError(
+                    f"{name} has shape {list(getattr(self, name).shape)}; q has {[L, H, T, d_h]}."
+                )
+        if len(self.details) != T or len(self.scales) != L:
+            raise ShapeError(
+                f"{len(self.details)} tokens and {len(self.scales)} scales for q {[L, H, T, d_h]}."
+            )
+        for array in (self.q, self.k, self.v, self.logits):
+            array.setflags(write=False)
+
+    @property
+    def n_layers(self) -> int:
+        return self.q.shape[0]
+
+    @property
+    def n_heads(self) -> int:
+        return self.q.shape[1]
+
+    @property
+    def n_tokens(self) -> int:
+        return self.q.shape[2]
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """A label for each token, as `tokens.label` makes it."""
+        return tuple(token.label for token in self.details)
+
+    @property
+    def token_ids(self) -> list[int]:
+        return [token.id for token in self.details]
+
+    @property
+    def token_bytes(self) -> tuple[bytes, ...]:
+        """The bytes of each token; joined, they are the traced text in UTF-8."""
+        return tuple(token.bytes for token in self.details)
+
+    def pattern(self, layer: int, head: int) -> Array:
+        """`[T, T]`: row i says how much query i looks at each key. Rows add up to 1.
+
+        Raises HeadNotFound for a layer or a head that is not there.
+        """
+        self._check(layer, head)
+        T = self.n_tokens
+        out = np.zeros((T, T), dtype=np.float32)
+        for start, rows in self._row_blocks(layer, head):
+            out[start : start + len(rows), : rows.shape[1]] = rows
+        return out
+
+    def patterns(self, layer: int) -> Array:
+        """`[H, T, T]`: the patterns of all heads of a layer. Raises HeadNotFound."""
+        self._check(layer, 0)
+        return np.stack([self.pattern(layer, head) for head in range(self.n_heads)])
+
+    def thumbnails(self, size: int = 64, *, on_layer: Callable[[int], None] | None = None) -> Array:
+        """`[L, H, s, s]`, s <= size: every pattern, max-pooled over square blocks of equal side.
+
+        Never holds more than one pattern. `on_layer` is told the number of layers that are done.
+        """
+        block = -(-self.n_tokens // size)
+        side = -(-self.n_tokens // block)
+        out = np.empty((self.n_layers, self.n_heads, side, side), dtype=np.float32)
+        for layer in range(self.n_layers):
+            for head in range(self.n_heads):
+                out[layer, head] = max_pool(self.pattern(layer, head), block)
+            if on_layer is not None:
+                on_layer(layer + 1)
+        return out
+
+    def _row_blocks(self, layer: int, head: int) -> Iterator[tuple[int, Array]]:
+        """(first query, softmax rows over the keys up to the block's last query)."""
+        T = self.n_tokens
+        q = self.q[layer, head] * np.float32(self.scales[layer])
+        k = self.k[layer, head]
+        for start in range(0, T, ROWS):
+            end = min(start + ROWS, T)
+            scores = q[start:end] @ k[:end].T
+            diagonal = scores[:, start:end]
+            diagonal[_above_diagonal(end - start)] = -np.inf
+            scores -= scores.max(axis=1, keepdims=True)
+            np.exp(scores, out=scores)
+            scores /= scores.sum(axis=1, keepdims=True)
+            yield start, scores
+
+    def _check(self, layer: int, head: int) -> None:
+        L, H = self.n_layers, self.n_heads
+        if not (0 <= layer < L and 0 <= head < H):
+            raise HeadNotFound(
+                f"L{layer} H{head} is not in {self.model}: "
+                f"layers count from 0 to {L - 1}, heads from 0 to {H - 1}."
+            )
+
+
+def max_pool(pattern: Array, block: int) -> Array:
+    """The largest weight in each block x block square. A mean would lose one-token diagonals."""
+    if block == 1:
+        return pattern
+    edges = np.arange(0, len(pattern), block)
+    pooled: Array = np.maximum.reduceat(np.maximum.reduceat(pattern, edges, 0), edges, 1)
+    return pooled
+
+
+def _above_diagonal(n: int) -> NDArray[np.bool_]:
+    return ~np.tri(n, dtype=np.bool_)
