@@ -108,10 +108,10 @@ class MultiHeadAttention(nn.Module):
         return AttentionRecord(q=q, k=k, v=v, scores=scores, pattern=pattern, z=z, out=out)
 
     def project(self, x: Tensor, kv: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-        """q `[B, H, T_q, d_h]`, k and v `[B, H, T_k, d_h]`, by one matrix product each input."""
+        """The q `[B, H, T_q, d_h]`, k and v `[B, H, T_k, d_h]`: one matrix product an input."""
         self._check_input("x", x)
         if kv is None:
-            q, k, v = self.W_QKV(x).split(self.d_model, dim=-1)
+            q, k, v = self.W_QKV(x).chunk(3, dim=-1)
         else:
             self._check_input("kv", kv)
             if kv.shape[0] != x.shape[0]:
@@ -119,11 +119,9 @@ class MultiHeadAttention(nn.Module):
                     f"x has shape {list(x.shape)} and kv {list(kv.shape)}; "
                     "they must hold the same number of sequences B."
                 )
-            rows = [self.d_model, 2 * self.d_model]
-            W_Q, W_KV = self.W_QKV.weight.split(rows)
-            b_Q, b_KV = (None, None) if self.W_QKV.bias is None else self.W_QKV.bias.split(rows)
-            q = F.linear(x, W_Q, b_Q)
-            k, v = F.linear(kv, W_KV, b_KV).split(self.d_model, dim=-1)
+            C, W, b = self.d_model, self.W_QKV.weight, self.W_QKV.bias
+            q = F.linear(x, W[:C], None if b is None else b[:C])
+            k, v = F.linear(kv, W[C:], None if b is None else b[C:]).chunk(2, dim=-1)
         return (
             split_heads(q, self.n_heads),
             split_heads(k, self.n_heads),
@@ -131,7 +129,7 @@ class MultiHeadAttention(nn.Module):
         )
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None) -> Tensor:
-        """z `[B, H, T_q, d_h]` through `scaled_dot_product_attention`, which holds no pattern."""
+        """The z `[B, H, T_q, d_h]`, through `scaled_dot_product_attention`: it holds no pattern."""
         dropout = self.dropout if self.training else 0.0
         if mask is None:
             return F.scaled_dot_product_attention(
@@ -148,7 +146,7 @@ class MultiHeadAttention(nn.Module):
         return z * sees_any
 
     def merge(self, z: Tensor, *, head_gate: Tensor | None = None) -> Tensor:
-        """`[B, H, T_q, d_h]` -> gate each head -> lay the heads side by side -> W_O `[B, T_q, C]`."""
+        """`[B, H, T_q, d_h]` -> gate each head -> heads side by side -> W_O `[B, T_q, C]`."""
         if head_gate is not None:
             allowed_shapes = ([self.n_heads], [z.shape[0], self.n_heads])
             if list(head_gate.shape) not in allowed_shapes:
@@ -183,7 +181,7 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
 
 
 def merge_heads(z: Tensor) -> Tensor:
-    """`[B, H, T, d_h]` -> transpose `[B, T, H, d_h]` -> reshape `[B, T, C]`: the copy happens here."""
+    """`[B, H, T, d_h]` -> transpose `[B, T, H, d_h]` -> reshape `[B, T, C]`: here is the copy."""
     B, H, T, d_h = z.shape
     return z.transpose(1, 2).reshape(B, T, H * d_h)
 
@@ -209,9 +207,9 @@ def causal_mask(T_q: int, T_k: int, device: torch.device | None = None) -> Tenso
 
 
 def expand_mask(mask: Tensor, B: int, H: int, T_q: int, T_k: int) -> Tensor:
-    """A mask of `[T_q, T_k]`, `[B, T_q, T_k]` or `[B, H, T_q, T_k]` as `[B or 1, H or 1, T_q, T_k]`.
+    """A mask of `[T_q, T_k]`, `[B, T_q, T_k]` or `[B, H, T_q, T_k]`, with four axes.
 
-    Raises ShapeError for another shape and for numbers in place of booleans.
+    B and H are 1 where they were not given. Raises ShapeError for another shape and for numbers in place of booleans.
     """
     if mask.dtype != torch.bool:
         raise ShapeError(

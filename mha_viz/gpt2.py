@@ -8,8 +8,9 @@ A forward changes nothing: what a caller wants to know is a return value (`Run`)
 wants to change is an argument (`head_gate`). Any number of threads may use one model at once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -46,6 +47,7 @@ class GPT2Config:
 
     @property
     def d_head(self) -> int:
+        """The width of one head."""
         return self.d_model // self.n_heads
 
     def scale(self, layer: int) -> float:
@@ -72,6 +74,7 @@ class MLP(nn.Module):
         self.activation = ACTIVATIONS[config.activation]
 
     def forward(self, x: Tensor) -> Tensor:
+        """What is added to the residual stream, `[B, T, C]`, for its normalised value."""
         out: Tensor = self.W_out(self.activation(self.W_in(x)))
         return out
 
@@ -87,6 +90,7 @@ class Block(nn.Module):
         self.mlp = MLP(config)
 
     def forward(self, resid: Tensor, *, head_gate: Tensor | None = None) -> Tensor:
+        """The residual stream `[B, T, C]` after this block; `head_gate` `[H]` or `[B, H]`."""
         resid = resid + self.attn(self.ln_1(resid), head_gate=head_gate)
         out: Tensor = resid + self.mlp(self.ln_2(resid))
         return out
@@ -108,7 +112,8 @@ class GPT2(nn.Module):
         self.config = config
         self.wte = nn.Embedding(config.vocab_size, config.d_model)
         self.wpe = nn.Embedding(config.n_positions, config.d_model)
-        self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.n_layers))
+        blocks = nn.ModuleList(Block(config, layer) for layer in range(config.n_layers))
+        self.blocks = cast("Sequence[Block]", blocks)
         self.ln_f = nn.LayerNorm(config.d_model, eps=config.layer_norm_epsilon)
         self.W_U = nn.Linear(config.d_model, config.vocab_size, bias=False)
         self.W_U.weight = self.wte.weight

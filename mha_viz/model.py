@@ -8,7 +8,7 @@ from tokenizers import Tokenizer
 
 from mha_viz.errors import TextError
 from mha_viz.gpt2 import GPT2, GPT2Config
-from mha_viz.tokens import Token, clean_text, read_tokens
+from mha_viz.tokens import Token, clean_text, label, read_tokens, unknown_characters
 from mha_viz.trace import Array, Cut, Trace
 
 MAX_CHARACTERS = 200_000  # a bound on the tokenizer's work; 1,024 tokens are about 5,000
@@ -36,10 +36,12 @@ class Model:
 
     @property
     def config(self) -> GPT2Config:
+        """The sizes of the network."""
         return self.network.config
 
     @property
     def device(self) -> torch.device:
+        """Where the network computes."""
         return self.network.wte.weight.device
 
     def trace(self, text: str, *, cut: Cut = "end") -> Trace:
@@ -72,7 +74,8 @@ class Model:
     def encode(self, text: str) -> tuple[list[int], int]:
         """The token ids, and the number of characters that had to be replaced by U+FFFD.
 
-        Nothing is added to the text. Raises TextError for an empty text or one beyond all reason.
+        Nothing is added to the text. Raises TextError for an empty text, one beyond all reason, and
+        one with a character that the tokenizer would drop.
         """
         if not text:
             raise TextError("The text is empty. Type a sentence, or pick a sample.")
@@ -82,6 +85,12 @@ class Model:
                 "Shorten it: a model sees a few thousand at once."
             )
         clean, replaced = clean_text(text)
+        unknown = unknown_characters(self.tokenizer, clean)
+        if unknown:
+            raise TextError(
+                f"{self.description.name} has no token for {label(unknown[0].encode())} "
+                f"({len(unknown)} such characters), so it would vanish. Take it out of the text."
+            )
         return self.tokenizer.encode(clean, add_special_tokens=False).ids, replaced
 
     def read(self, ids: list[int]) -> tuple[Token, ...]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 MARKS = {" ": "·", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 MARK_NAMES = {"·": "space", "\\n": "newline", "\\t": "tab", "\\r": "carriage return"}
+BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"  # Hangul fillers, a Braille cell without dots
+END_OF_TEXT = b"<|endoftext|>"
 DOTTED_CIRCLE = "◌"  # carries a combining mark that has no letter of its own
 MAX_LABEL = 16  # characters in a chip or on an axis
 
@@ -23,8 +25,9 @@ MAX_LABEL = 16  # characters in a chip or on an axis
 class Token:
     """One token: `label` is safe to show, `kind` is "text", "bytes" or "special".
 
-    `shared` is the character that this token holds a part of, if any; `span` is the half-open
-    range of positions of all the tokens that share it.
+    `shared` is the character that this token holds a part of, if any (the characters, where it
+    holds the end of one and the start of the next); `span` is the half-open range of positions
+    of all the tokens that share it.
     """
 
     id: int
@@ -45,16 +48,23 @@ def clean_text(text: str) -> tuple[str, int]:
 
 def read_tokens(tokenizer: "Tokenizer", ids: Sequence[int]) -> tuple[Token, ...]:
     """What each id stands for; the bytes of all of them together are the text in UTF-8."""
-    added = {i: t.content for i, t in tokenizer.get_added_tokens_decoder().items()}
-    pieces = []
-    for i in ids:
-        piece = tokenizer.id_to_token(i) or ""
-        pieces.append(added[i].encode() if i in added else piece_bytes(piece))
-    shared = dict(_shared_characters(pieces, [i in added for i in ids]))
+    added = tokenizer.get_added_tokens_decoder()
+    special = [i in added and added[i].special for i in ids]
+    pieces = [
+        added[i].content.encode() if i in added else piece_bytes(tokenizer.id_to_token(i) or "")
+        for i in ids
+    ]
+    shared = dict(_shared_characters(pieces, special))
     return tuple(
-        _token(i, piece, i in added, *shared.get(position, ("", (0, 0))))
+        _token(i, piece, special[position], *shared.get(position, ("", (0, 0))))
         for position, (i, piece) in enumerate(zip(ids, pieces, strict=True))
     )
+
+
+def unknown_characters(tokenizer: "Tokenizer", text: str) -> list[str]:
+    """The characters that this tokenizer would drop, since it lacks one of their bytes."""
+    lacking = {c for c in _ALPHABET if tokenizer.token_to_id(c) is None}
+    return [c for c in dict.fromkeys(text) if not lacking.isdisjoint(_spelled(c))]
 
 
 def piece_bytes(piece: str) -> bytes:
@@ -86,10 +96,11 @@ def shorten(text: str, limit: int = MAX_LABEL) -> str:
 def explain(token: Token) -> str:
     """What a person should know about a label that is not plain text; empty where it is."""
     if token.kind == "special":
-        return f"a special token (id {token.id}), not text: it separates documents"
+        meaning = ": it separates documents" if token.bytes == END_OF_TEXT else ""
+        return f"a special token (id {token.id}), not text{meaning}"
     if token.shared:
-        first, end = token.span
-        return f"bytes of {_name(token.shared)}, which positions {first} to {end - 1} share"
+        names, (first, end) = " and ".join(map(_name, token.shared)), token.span
+        return f"bytes of {names}, which positions {first} to {end - 1} share"
     return ""
 
 
@@ -110,6 +121,11 @@ def _byte_alphabet() -> dict[str, int]:
 
 
 _ALPHABET = _byte_alphabet()
+_SPELLING = {b: c for c, b in _ALPHABET.items()}
+
+
+def _spelled(c: str) -> str:
+    return "".join(_SPELLING[b] for b in c.encode())
 
 
 def _token(i: int, piece: bytes, special: bool, shared: str, span: tuple[int, int]) -> Token:
@@ -128,14 +144,18 @@ def _shared_characters(
 ) -> Iterator[tuple[int, tuple[str, tuple[int, int]]]]:
     """Position -> the character cut across tokens, and the range of the tokens that hold it."""
     owner = [p for p, piece in enumerate(pieces) for _ in piece]
-    start = 0
+    start, chain, begin, end = 0, "", 0, 0
     for c in b"".join(pieces).decode("utf-8", "surrogateescape"):
         size = len(c.encode("utf-8", "surrogateescape"))
         first, last = owner[start], owner[start + size - 1]
-        if first != last and not any(special[first : last + 1]):
-            for position in range(first, last + 1):
-                yield position, (c, (first, last + 1))
         start += size
+        if first == last or any(special[first : last + 1]):
+            continue
+        # A token may end one character and begin the next: then they all belong together.
+        chain, begin = (chain + c, begin) if first < end else (c, first)
+        end = last + 1
+        for position in range(begin, end):
+            yield position, (chain, (begin, end))
 
 
 def _visible(c: str, before: str) -> str:
@@ -145,11 +165,17 @@ def _visible(c: str, before: str) -> str:
     if code < 0x20 or code == 0x7F:
         return chr(0x2400 + code) if code < 0x20 else "\u2421"
     category = unicodedata.category(c)
-    if category[0] in "CZ":
+    if category[0] in "CZ" or c in BLANK_LETTERS:
         return f"U+{code:04X}"
-    if category[0] == "M" and not (len(before) == 1 and before.isalpha()):
+    if category[0] == "M" and not _can_carry(before):
         return DOTTED_CIRCLE + c
     return c
+
+
+def _can_carry(before: str) -> bool:
+    """Whether this is a letter without a mark: more than one would reach into the next label."""
+    bare = len(before) == 1 and before.isalpha()
+    return bare and not any(map(unicodedata.combining, unicodedata.normalize("NFD", before)))
 
 
 def _is_hex(shown: str) -> bool:

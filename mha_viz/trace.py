@@ -57,15 +57,18 @@ class Trace:
 
     @property
     def n_layers(self) -> int:
-        return self.q.shape[0]
+        """How many layers the model has."""
+        return len(self.q)
 
     @property
     def n_heads(self) -> int:
-        return self.q.shape[1]
+        """How many heads a layer has."""
+        return len(self.q[0])
 
     @property
     def n_tokens(self) -> int:
-        return self.q.shape[2]
+        """How many tokens were traced: T."""
+        return len(self.details)
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -74,6 +77,7 @@ class Trace:
 
     @property
     def token_ids(self) -> list[int]:
+        """The id of each token in the vocabulary of the model."""
         return [token.id for token in self.details]
 
     @property
@@ -141,8 +145,8 @@ def max_pool(pattern: Array, block: int) -> Array:
     """The largest weight in each block x block square. A mean would lose one-token diagonals."""
     if block == 1:
         return pattern
-    edges = np.arange(0, len(pattern), block)
-    pooled: Array = np.maximum.reduceat(np.maximum.reduceat(pattern, edges, 0), edges, 1)
+    rows, columns = (np.arange(0, n, block) for n in pattern.shape)
+    pooled: Array = np.maximum.reduceat(np.maximum.reduceat(pattern, rows, 0), columns, 1)
     return pooled
 
 

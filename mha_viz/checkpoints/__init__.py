@@ -51,9 +51,8 @@ def load(
     if isinstance(source, str) and source == "bundled":
         return _load(BUNDLED, "bundled", "bundled", device, dtype, trusted=True)
     if isinstance(source, Path) or is_local(source):
-        place = Path(source).expanduser()
         return _load(
-            place,
+            _path(source),
             str(source),
             "folder",
             device,
@@ -100,6 +99,8 @@ def _load(
         words = _tokenizer(place, name, config, tokenizer)
         verify.compare(network, verify.build(raw, state.tensors, name), name)
     _check_vocabulary(words, config, name)
+    words.no_truncation()  # a text is cut by Model.trace, which says by how much
+    words.no_padding()
     digest = _hash(state)
     n_parameters = sum(p.numel() for p in network.parameters())
     network, word = devices.place(network, device, dtype)
@@ -129,10 +130,17 @@ def _tokenizer(place: Path, name: str, config: GPT2Config, other: str | Path | N
 
 def _tokenizer_folder(other: str | Path) -> Path:
     if isinstance(other, Path) or is_local(other):
-        return Path(other).expanduser()
+        return _path(other)
     from mha_viz.checkpoints import hub
 
     return hub.fetch_tokenizer(other)
+
+
+def _path(source: str | Path) -> Path:
+    try:
+        return Path(source).expanduser()
+    except RuntimeError as error:
+        raise SourceError(f"There is no folder {source}: nobody here has that name.") from error
 
 
 def _check_vocabulary(words: Tokenizer, config: GPT2Config, name: str) -> None:

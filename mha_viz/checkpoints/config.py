@@ -10,8 +10,15 @@ import torch
 from mha_viz.errors import CheckpointError, NotGPT2, SourceError
 from mha_viz.gpt2 import ACTIVATIONS, GPT2Config
 
+ALIASES = {  # what transformers calls the same number in other models, and accepts here too
+    "n_embd": "hidden_size",
+    "n_head": "num_attention_heads",
+    "n_layer": "num_hidden_layers",
+    "n_positions": "max_position_embeddings",
+}
+LARGEST = {"n_layer": 1024}  # a list of tensor names is made before any tensor is looked at
 UNSUPPORTED = {  # key in config.json -> what it means for the reader
-    "pruned_heads": "its heads were pruned by an old library, which no longer says which rows are left",
+    "pruned_heads": "some of its heads were pruned, and which rows are left is not known",
     "quantization_config": "its weights are quantized, and quantized weights are not read here",
     "add_cross_attention": "it has cross-attention to an encoder, which a text alone cannot feed",
 }
@@ -30,7 +37,7 @@ def read_config(folder: Path, name: str) -> GPT2Config:
         )
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
+    except (FileNotFoundError, IsADirectoryError) as error:
         raise SourceError(
             f"{name} has no config.json. A GPT-2 folder holds config.json, model.safetensors and "
             "a tokenizer, as `save_pretrained` writes them."
@@ -42,17 +49,18 @@ def read_config(folder: Path, name: str) -> GPT2Config:
     return check_config(raw, name)
 
 
-def check_config(raw: object, name: str) -> GPT2Config:
-    """The configuration that config.json holds, once parsed; absent keys take GPT-2's defaults.
+def check_config(raw: object, name: str, *, file: str = "config.json") -> GPT2Config:
+    """The configuration that `file` holds, once parsed; absent keys take GPT-2's defaults.
 
     Raises NotGPT2 for another architecture, CheckpointError for what cannot be read or trusted.
     """
+    where = f"{file} of {name}"
     if not isinstance(raw, Mapping):
-        raise CheckpointError(f"The config.json of {name} holds no object of settings.")
+        raise CheckpointError(f"The {where} holds no object of settings.")
     model_type = raw.get("model_type")
     if model_type is None:
         raise NotGPT2(
-            f"The config.json of {name} has no `model_type`, so it does not say what it is. "
+            f"The {where} has no `model_type`, so it does not say what it is. "
             'A GPT-2 has "model_type": "gpt2".'
         )
     if model_type != "gpt2":
@@ -63,23 +71,23 @@ def check_config(raw: object, name: str) -> GPT2Config:
     for key, reason in UNSUPPORTED.items():
         if raw.get(key):
             raise CheckpointError(f"{name} cannot be shown truly: {reason} (`{key}`).")
-    d_model = _count(raw, "n_embd", 768, name)
+    d_model = _count(raw, "n_embd", 768, where)
     config = GPT2Config(
-        n_layers=_count(raw, "n_layer", 12, name),
-        n_heads=_count(raw, "n_head", 12, name),
+        n_layers=_count(raw, "n_layer", 12, where),
+        n_heads=_count(raw, "n_head", 12, where),
         d_model=d_model,
-        d_mlp=_count(raw, "n_inner", 4 * d_model, name),
-        n_positions=_count(raw, "n_positions", 1024, name),
-        vocab_size=_count(raw, "vocab_size", 50257, name),
-        activation=_activation(raw, name),
-        layer_norm_epsilon=_positive(raw, "layer_norm_epsilon", 1e-5, name),
-        scale_attn_weights=_flag(raw, "scale_attn_weights", True, name),
-        scale_attn_by_inverse_layer_idx=_flag(raw, "scale_attn_by_inverse_layer_idx", False, name),
+        d_mlp=_count(raw, "n_inner", 4 * d_model, where),
+        n_positions=_count(raw, "n_positions", 1024, where),
+        vocab_size=_count(raw, "vocab_size", 50257, where),
+        activation=_activation(raw, where),
+        layer_norm_epsilon=_positive(raw, "layer_norm_epsilon", 1e-5, where),
+        scale_attn_weights=_flag(raw, "scale_attn_weights", True, where),
+        scale_attn_by_inverse_layer_idx=_flag(raw, "scale_attn_by_inverse_layer_idx", False, where),
     )
     if config.d_model % config.n_heads:
         raise CheckpointError(
-            f"The config.json of {name} says n_embd = {config.d_model} and n_head = "
-            f"{config.n_heads}; the first must be a multiple of the second."
+            f"The {where} says n_embd = {config.d_model} and n_head = {config.n_heads}; "
+            "the first must be a multiple of the second."
         )
     return config
 
@@ -108,35 +116,45 @@ def config_to_json(config: GPT2Config, dtype: torch.dtype, end_of_text: int) -> 
     }
 
 
-def _wrong(key: str, value: object, expected: str, name: str) -> CheckpointError:
-    return CheckpointError(f"The config.json of {name} says {key} = {value!r}; {expected}.")
+def _wrong(key: str, value: object, expected: str, where: str) -> CheckpointError:
+    return CheckpointError(f"The {where} says {key} = {_short(value)}; {expected}.")
 
 
-def _count(raw: Mapping[str, Any], key: str, default: int, name: str) -> int:
-    value = raw.get(key)
-    if value is None:
+def _short(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 40 else f"{shown[:40]}…"
+
+
+def _count(raw: Mapping[str, Any], key: str, default: int, where: str) -> int:
+    values = [raw[k] for k in (key, ALIASES.get(key, key)) if raw.get(k) is not None]
+    if not values:
         return default
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**24:
-        raise _wrong(key, value, "expected a whole number of at least 1", name)
+    value, largest = values[0], LARGEST.get(key, 2**24)
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= largest:
+        raise _wrong(key, value, f"expected a whole number from 1 to {largest:,}", where)
+    if value != values[-1]:
+        raise _wrong(
+            key, value, f"and {ALIASES[key]} = {_short(values[-1])}, the same thing", where
+        )
     return value
 
 
-def _positive(raw: Mapping[str, Any], key: str, default: float, name: str) -> float:
+def _positive(raw: Mapping[str, Any], key: str, default: float, where: str) -> float:
     value = raw.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
-        raise _wrong(key, value, "expected a number between 0 and 1", name)
+        raise _wrong(key, value, "expected a number between 0 and 1", where)
     return float(value)
 
 
-def _flag(raw: Mapping[str, Any], key: str, default: bool, name: str) -> bool:
+def _flag(raw: Mapping[str, Any], key: str, default: bool, where: str) -> bool:
     value = raw.get(key, default)
     if not isinstance(value, bool):
-        raise _wrong(key, value, "expected true or false", name)
+        raise _wrong(key, value, "expected true or false", where)
     return value
 
 
-def _activation(raw: Mapping[str, Any], name: str) -> str:
+def _activation(raw: Mapping[str, Any], where: str) -> str:
     value = raw.get("activation_function", "gelu_new")
     if not isinstance(value, str) or value not in ACTIVATIONS:
-        raise _wrong("activation_function", value, f"known are {', '.join(ACTIVATIONS)}", name)
+        raise _wrong("activation_function", value, f"known are {', '.join(ACTIVATIONS)}", where)
     return value

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mha_viz.checkpoints.config import config_to_json, read_config
 from mha_viz.checkpoints.tensors import State, find_weights, read_nanogpt, read_state
-from mha_viz.errors import CheckpointError, SourceError
+from mha_viz.errors import CheckpointError, MhaVizError, SourceError
 from mha_viz.gpt2 import GPT2Config
 
 END_OF_TEXT = "<|endoftext|>"
@@ -23,26 +23,38 @@ def read_weights(
 
     Raises SourceError and CheckpointError, as `config` and `tensors` do.
     """
-    if not place.exists():
-        raise SourceError(f"There is no folder {name}. Check the path.")
-    if place.is_file():
-        files = [place]
-        if place.suffix != ".pt":
-            raise CheckpointError(
-                f"{name} is a single file. Give the folder that holds it, with config.json and "
-                "the tokenizer; only nanoGPT's .pt files are read alone."
-            )
-    else:
-        if not (place / "config.json").exists() and (place / "ckpt.pt").exists():
-            files = [place / "ckpt.pt"]
-        else:
-            config = read_config(place, name)
-            raw = json.loads((place / "config.json").read_text(encoding="utf-8"))
-            files = find_weights(place, name, allow_pickle=allow_pickle)
-            tied = raw.get("tie_word_embeddings", True) is not False
-            return config, read_state(files, config, name, tied=tied), raw
-    config, state = read_nanogpt(files[0], name)
-    return config, state, dict(config_to_json(config, torch.float32, config.vocab_size - 1))
+    try:
+        if not place.exists():
+            raise SourceError(f"There is no folder {name}. Check the path.")
+        if place.is_dir():
+            return _read_folder(place, name, allow_pickle=allow_pickle)
+        if place.suffix == ".pt":
+            return _read_nanogpt(place, name)
+    except MhaVizError:
+        raise
+    except OSError as error:
+        raise SourceError(f"{name} cannot be opened: {error.strerror}. Check the path.") from error
+    raise CheckpointError(
+        f"{name} is a single file. Give the folder that holds it, with config.json and "
+        "the tokenizer; only nanoGPT's .pt files are read alone."
+    )
+
+
+def _read_folder(
+    folder: Path, name: str, *, allow_pickle: bool
+) -> tuple[GPT2Config, State, dict[str, object]]:
+    if not (folder / "config.json").exists() and (folder / "ckpt.pt").exists():
+        return _read_nanogpt(folder / "ckpt.pt", name)
+    config = read_config(folder, name)
+    raw = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    files = find_weights(folder, name, allow_pickle=allow_pickle)
+    tied = raw.get("tie_word_embeddings", True) is not False
+    return config, read_state(files, config, name, tied=tied), raw
+
+
+def _read_nanogpt(path: Path, name: str) -> tuple[GPT2Config, State, dict[str, object]]:
+    config, state = read_nanogpt(path, name)
+    return config, state, config_to_json(config, torch.float32, config.vocab_size - 1)
 
 
 def write_folder(
@@ -62,7 +74,10 @@ def write_folder(
     raw["tie_word_embeddings"] = "lm_head.weight" not in tensors
     _write_json(folder / "config.json", raw)
     stored = {name: tensor.detach().to(dtype).contiguous() for name, tensor in tensors.items()}
-    save_file(stored, folder / "model.safetensors", metadata={"format": "pt"})
+    # Replaced as a whole: a stop halfway leaves the old file, and who has it mapped keeps it.
+    weights = folder / "model.safetensors"
+    save_file(stored, weights.with_suffix(".partial"), metadata={"format": "pt"})
+    weights.with_suffix(".partial").replace(weights)
     tokenizer.save(str(folder / "tokenizer.json"))
     settings = {
         "add_prefix_space": False,

@@ -6,22 +6,30 @@ names it (`transformer.h.0.attn.c_attn.weight`, stored as `[in, out]`).
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
+from mha_viz.checkpoints.config import check_config
 from mha_viz.checkpoints.names import names
 from mha_viz.errors import CheckpointError, SourceError
 from mha_viz.gpt2 import GPT2Config
 
+NANOGPT_SIZES = {  # in model_args -> in config.json
+    "n_layer": "n_layer",
+    "n_head": "n_head",
+    "n_embd": "n_embd",
+    "block_size": "n_positions",
+    "vocab_size": "vocab_size",
+}
 WRAPPERS = ("module.", "_orig_mod.", "model.")  # left by DataParallel, torch.compile, trainers
 BUFFERS = re.compile(r"\.(attn|crossattention)\.(bias|masked_bias)$")  # causal masks of old files
+HEAD, EMBEDDING = "lm_head.weight", "transformer.wte.weight"
 OTHER_HEADS = ("multiple_choice_head.", "score.", "classifier.", "v_head.")
 
 
@@ -35,14 +43,12 @@ class State:
 
 
 def find_weights(folder: Path, name: str, *, allow_pickle: bool) -> list[Path]:
-    """The files that hold the weights. Raises SourceError where there are none, or one is missing."""
+    """The files that hold the weights. Raises SourceError where there are none or one is lacking."""
     single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
     if single.exists():
         return [single]
     if index.exists():
         return _shards(index, name)
-    if (folder / "ckpt.pt").exists():
-        return [folder / "ckpt.pt"]
     pickles = sorted(folder.glob("pytorch_model*.bin"))
     if pickles and allow_pickle:
         return pickles
@@ -63,8 +69,7 @@ def read_state(files: list[Path], config: GPT2Config, name: str, *, tied: bool) 
     raw: dict[str, Tensor] = {}
     for path in files:
         raw.update(_read_file(path, name))
-    state = complete(_normalise(raw), config, name, tied=tied)
-    return state
+    return complete(_normalise(raw, name), config, name, tied=tied)
 
 
 def read_nanogpt(path: Path, name: str) -> tuple[GPT2Config, State]:
@@ -75,21 +80,13 @@ def read_nanogpt(path: Path, name: str) -> tuple[GPT2Config, State]:
         raise CheckpointError(
             f"{path.name} of {name} is no nanoGPT checkpoint: expected `model` and `model_args`."
         )
-    try:
-        config = GPT2Config(
-            n_layers=args["n_layer"],
-            n_heads=args["n_head"],
-            d_model=args["n_embd"],
-            d_mlp=4 * args["n_embd"],
-            n_positions=args["block_size"],
-            vocab_size=args["vocab_size"],
-            activation="gelu",
-        )
-    except (KeyError, TypeError) as error:
-        raise CheckpointError(
-            f"The model_args of {name} lack a size or hold one that is no number: {args}."
-        ) from error
-    tensors = _normalise({k: v for k, v in raw.items() if isinstance(v, Tensor)})
+    lacking = [size for size in NANOGPT_SIZES if size not in args]
+    if lacking:
+        raise CheckpointError(f"The model_args of {name} lack {_some(lacking)}.")
+    sizes = {theirs: args[size] for size, theirs in NANOGPT_SIZES.items()}
+    fixed = {"model_type": "gpt2", "activation_function": "gelu"}
+    config = check_config(fixed | sizes, name, file="model_args")
+    tensors = _normalise(_tensors(raw), name)
     for entry in names(config):
         if entry.transposed and entry.theirs in tensors:
             tensors[entry.theirs] = tensors[entry.theirs].t().contiguous()
@@ -98,34 +95,32 @@ def read_nanogpt(path: Path, name: str) -> tuple[GPT2Config, State]:
 
 def complete(tensors: dict[str, Tensor], config: GPT2Config, name: str, *, tied: bool) -> State:
     """Checks names, shapes and values; fills the zeros of a model that has no biases at all."""
-    notes: list[str] = []
-    stored = {str(t.dtype).removeprefix("torch.") for t in tensors.values()}
     expected = {entry.theirs: shape for entry, shape in _shapes(config)}
+    if HEAD in tensors or not tied:
+        expected[HEAD] = expected[EMBEDDING]
+    biases = [key for key in expected if key.endswith(".bias")]
     missing = [key for key in expected if key not in tensors]
-    if missing and all(key.endswith(".bias") for key in missing):
-        has_bias = [key for key in expected if key.endswith(".bias") and key in tensors]
-        if not has_bias:
-            for key in missing:
-                tensors[key] = torch.zeros(expected[key])
-            notes.append("The file has no biases; they are zero.")
-            missing = []
-    head = "lm_head.weight"
-    if head not in tensors and not tied:
-        missing.append(head)
-    if missing:
+    if missing and missing != biases:
         raise CheckpointError(
             f"{name} lacks {_some(missing)}. Without all of its weights the model would be "
             "partly random, so it is not loaded."
         )
-    if head not in tensors:
+    stored = {str(t.dtype).removeprefix("torch.") for t in tensors.values()}
+    notes = _ignore_the_rest(tensors, expected, name)
+    checked = {
+        key: _checked(key, tensors[key], shape, name)
+        for key, shape in expected.items()
+        if key in tensors
+    }
+    if missing:
+        checked |= {key: torch.zeros(expected[key]) for key in biases}
+        notes.append("The file has no biases; they are zero.")
+    if HEAD not in checked:
         notes.append("The unembedding is the token embedding (tied head).")
-    elif not torch.equal(tensors[head], tensors["transformer.wte.weight"]):
-        notes.append("The unembedding is a tensor of its own (untied head).")
-        expected[head] = expected["transformer.wte.weight"]
+    elif torch.equal(checked[HEAD], checked[EMBEDDING]):
+        del checked[HEAD]
     else:
-        del tensors[head]
-    notes += _ignore_the_rest(tensors, expected, name)
-    checked = {key: _checked(key, tensors[key], shape, name) for key, shape in expected.items()}
+        notes.append("The unembedding is a tensor of its own (untied head).")
     return State(checked, "/".join(sorted(stored)), notes)
 
 
@@ -167,9 +162,13 @@ def _checked(key: str, tensor: Tensor, shape: tuple[int, ...], name: str) -> Ten
             f"The tensor `{key}` of {name} has shape {list(tensor.shape)}; "
             f"its config.json asks for {list(shape)}."
         )
-    if not tensor.is_floating_point():
-        raise CheckpointError(f"The tensor `{key}` of {name} holds {tensor.dtype}, no weights.")
-    tensor = tensor.float()
+    if not tensor.is_floating_point() or tensor.layout != torch.strided or tensor.is_meta:
+        raise CheckpointError(
+            f"The tensor `{key}` of {name} holds {tensor.dtype} in a form that is no plain list "
+            "of numbers with a fraction, so it is not read. Save it as float32."
+        )
+    # A copy: safetensors maps the file, and a file that changes would change the model.
+    tensor = tensor.detach().to(torch.float32, copy=True)
     if not bool(torch.isfinite(tensor).all()):
         raise CheckpointError(
             f"The tensor `{key}` of {name} holds NaN or infinite values. "
@@ -178,9 +177,9 @@ def _checked(key: str, tensor: Tensor, shape: tuple[int, ...], name: str) -> Ten
     return tensor
 
 
-def _normalise(raw: dict[str, Tensor]) -> dict[str, Tensor]:
+def _normalise(raw: dict[str, Tensor], name: str) -> dict[str, Tensor]:
     """One prefix for all of the spellings; masks that old files carried are dropped."""
-    tensors = {}
+    tensors: dict[str, Tensor] = {}
     for key, tensor in raw.items():
         clean = key
         while clean.startswith(WRAPPERS):
@@ -191,6 +190,8 @@ def _normalise(raw: dict[str, Tensor]) -> dict[str, Tensor]:
             continue
         if clean.startswith(("wte.", "wpe.", "h.", "ln_f.")):
             clean = f"transformer.{clean}"
+        if clean in tensors:
+            raise CheckpointError(f"{name} holds `{clean}` twice, the second time as `{key}`.")
         tensors[clean] = tensor
     return tensors
 
@@ -216,17 +217,24 @@ def _shards(index: Path, name: str) -> list[Path]:
 
 def _read_file(path: Path, name: str) -> dict[str, Tensor]:
     if path.suffix != ".safetensors":
-        return {k: v for k, v in _torch_load(path, name).items() if isinstance(v, Tensor)}
+        return _tensors(_torch_load(path, name))
     try:
-        return load_file(path)
-    except (SafetensorError, OSError, ValueError) as error:
+        tensors: dict[str, Tensor] = load_file(path)
+    except Exception as error:
+        # Besides SafetensorError, what a damaged header makes torch raise: several kinds.
         raise CheckpointError(_what_is_wrong(path, name)) from error
+    return tensors
+
+
+def _tensors(payload: Mapping[Any, Any]) -> dict[str, Tensor]:
+    return {k: v for k, v in payload.items() if isinstance(k, str) and isinstance(v, Tensor)}
 
 
 def _torch_load(path: Path, name: str) -> dict[str, Any]:
     try:
         payload = torch.load(path, map_location="cpu", weights_only=True)
-    except (UnpicklingError, RuntimeError, OSError, EOFError, ValueError, KeyError) as error:
+    except Exception as error:
+        # A damaged pickle raises nearly anything; none of its code runs with weights_only.
         raise CheckpointError(
             f"{path.name} of {name} holds more than plain tensors, or is damaged; it was refused, "
             "and nothing in it was run. Save the weights as safetensors."

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mha_viz.attention import attention_scores, causal_mask, masked_softmax
 from mha_viz.errors import CheckpointError, SourceError
 from mha_viz.gpt2 import GPT2
 
@@ -23,7 +24,7 @@ TOLERANCE = 1e-4  # relative to the largest logit; float32 on a full-size model 
 
 
 def build(folder_config: dict[str, Any], tensors: dict[str, Tensor], name: str) -> GPT2LMHeadModel:
-    """transformers' own GPT-2 over the same storage as `tensors`, in eager mode.
+    """GPT-2 as transformers computes it, over the same storage as `tensors`, in eager mode.
 
     Raises CheckpointError for whatever transformers finds missing, mismatched or unreadable.
     """
@@ -39,8 +40,10 @@ def build(folder_config: dict[str, Any], tensors: dict[str, Tensor], name: str) 
             attn_implementation="eager",
             dtype=torch.float32,
         )
-    except (ValueError, TypeError, KeyError, RuntimeError, AttributeError) as error:
-        raise CheckpointError(f"transformers cannot build {name}: {error}") from error
+    except Exception as error:
+        # Its configuration is checked by a library that has an exception tree of its own.
+        reason = str(error).strip().splitlines()[-1].split("Error: ")[-1].strip()
+        raise CheckpointError(f"transformers cannot build {name}: {reason}") from error
     problems = [key for kind in ("missing_keys", "mismatched_keys") for key in report[kind]]
     if problems:
         raise CheckpointError(f"transformers finds {name} incomplete: {problems[:3]}.")
@@ -52,16 +55,17 @@ def compare(ours: GPT2, theirs: GPT2LMHeadModel, name: str) -> None:
     """Raises CheckpointError where our logits or patterns differ from transformers' eager ones."""
     T = min(8, ours.config.n_positions)
     ids = torch.linspace(0, ours.config.vocab_size - 1, T).long()[None]
-    expected = theirs(ids, output_attentions=True)
+    expected = theirs(ids, output_attentions=True, return_dict=True)
     run = ours.run(ids)
     scale = max(1.0, float(expected.logits[:, -1].abs().max()))
-    worst = float((run.logits - expected.logits[:, -1]).abs().max()) / scale
+    differences = [(run.logits - expected.logits[:, -1]).abs().max() / scale]
     for layer, pattern in enumerate(expected.attentions):
         q, k, _ = run.qkv[:, layer]
-        scores = (q @ k.mT) * ours.config.scale(layer)
-        hidden = torch.ones(T, T, dtype=torch.bool).triu(1)
-        found = scores.masked_fill(hidden, -torch.inf).softmax(-1)
-        worst = max(worst, float((found - pattern).abs().max()))
+        scores = attention_scores(q, k, ours.config.scale(layer))
+        found = masked_softmax(scores, causal_mask(T, T))
+        differences.append((found - pattern).abs().max())
+    # torch's max keeps a NaN; Python's drops one that does not come first.
+    worst = float(torch.stack(differences).max())
     if not worst <= TOLERANCE:
         raise CheckpointError(
             f"{name} was read, and then computed something else here than in transformers "
@@ -70,18 +74,23 @@ def compare(ours: GPT2, theirs: GPT2LMHeadModel, name: str) -> None:
 
 
 def read_tokenizer(folder: Path, name: str) -> Tokenizer:
-    """The tokenizer in `folder`, as transformers reads it.
+    """The tokenizer in `folder`: tokenizer.json as it stands, or what transformers makes of parts.
+
+    transformers would rebuild a tokenizer.json too: it adds `<|endoftext|>` where there was none,
+    with an id that the model does not have.
 
     Raises SourceError where there is none and CheckpointError where it cannot be read.
     """
-    whole = (folder / "tokenizer.json").exists()
-    parts = (folder / "vocab.json").exists() and (folder / "merges.txt").exists()
-    if not (whole or parts):
+    whole, parts = folder / "tokenizer.json", [folder / "vocab.json", folder / "merges.txt"]
+    if not (whole.exists() or all(part.exists() for part in parts)):
         raise SourceError(
             f"{name} has no tokenizer: expected tokenizer.json, or vocab.json and merges.txt."
         )
     try:
-        return GPT2Tokenizer.from_pretrained(folder, local_files_only=True).backend_tokenizer
+        if whole.exists():
+            return Tokenizer.from_file(str(whole))
+        built: Tokenizer = GPT2Tokenizer.from_pretrained(folder).backend_tokenizer
+        return built
     except Exception as error:
         # The parser is written in Rust and raises bare Exception for a damaged file.
         raise CheckpointError(f"The tokenizer of {name} cannot be read: {error}") from error

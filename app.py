@@ -1,0 +1,27 @@
+"""`streamlit run app.py` starts here."""
+
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import streamlit as st
+
+from mha_viz.session import messages
+
+
+def warm_up() -> None:
+    """Imports torch and loads the bundled model while the browser is still opening."""
+    from mha_viz.session import models
+
+    models.warm_up()
+
+
+@asynccontextmanager
+async def lifespan(_: st.App) -> AsyncIterator[dict[str, Any]]:
+    """Starts the warm-up beside the server, which answers meanwhile."""
+    threading.Thread(target=warm_up, daemon=True).start()
+    yield {}
+
+
+app = st.App("pages/_frame.py", lifespan=lifespan, on_script_error=messages.unforeseen)

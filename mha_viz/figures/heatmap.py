@@ -1,0 +1,158 @@
+"""One head's pattern: rows look from, columns look at, blank is masked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from mha_viz.figures.scale import Scale, hidden, position, ticks
+from mha_viz.figures.text import literal
+from mha_viz.figures.theme import MONO, NORMAL, SANS, Theme, Type, colorscale
+from mha_viz.tokens import shorten
+from mha_viz.trace import Array, max_pool
+
+MAX_CELLS = 256  # a side; more than that is pooled
+MAX_TICKS = 60  # labels a side; Plotly takes seconds for hundreds
+GAPS_UP_TO = 40  # tokens, with a pixel of page between the cells
+ROOM_FOR_NOTES = 5  # tokens; below that the blank triangle is too small to write in
+LABEL = 12  # characters of a token on an axis
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Half-open ranges of queries and keys: the part of a pattern that is looked at."""
+
+    first_query: int
+    end_query: int
+    first_key: int
+    end_key: int
+
+    @property
+    def block(self) -> int:
+        """Tokens a side that one cell stands for."""
+        longest = max(self.end_query - self.first_query, self.end_key - self.first_key)
+        return -(-longest // MAX_CELLS)
+
+
+def whole(n_tokens: int) -> Window:
+    """The window that shows everything."""
+    return Window(0, n_tokens, 0, n_tokens)
+
+
+def clamp_window(edges: Sequence[float], n_tokens: int) -> Window | None:
+    """A window from edges (queries from, to, keys from, to), or None where nothing is left out."""
+    numbers = [int(min(max(edge, 0), n_tokens)) for edge in edges]
+    q0, q1, k0, k1 = numbers
+    if q1 - q0 < 1 or k1 - k0 < 1:
+        return None
+    window = Window(q0, q1, k0, k1)
+    return None if window == whole(n_tokens) else window
+
+
+def head_heatmap(
+    pattern: Array,
+    tokens: Sequence[str],
+    theme: Theme,
+    *,
+    window: Window | None = None,
+    scale: Scale = "sqrt",
+    dim_sink: bool = False,
+    sizes: Type = NORMAL,
+) -> go.Figure:
+    """The pattern `[T, T]`, or a window of it, with a token on every row and column.
+
+    Colour follows `scale`; the hover shows the weight itself. More than MAX_CELLS a side are
+    max-pooled; then a cell is the largest weight among the tokens it covers.
+    """
+    seen = window or whole(len(tokens))
+    block = seen.block
+    q0, k0 = seen.first_query, seen.first_key
+    part = pattern[q0 : seen.end_query, k0 : seen.end_key]
+    weights = _pool(part, block)
+    mask = hidden(*part.shape, first_query=q0, first_key=k0)
+    masked = ~_pool(~mask, block) if block > 1 else mask
+    z = position(weights, scale, first_query=q0, block=block).astype(np.float32)
+    z = np.where(masked, np.float32(np.nan), z)
+    weights = np.where(masked, np.float32(np.nan), weights)
+    gap = 1 if max(part.shape) <= GAPS_UP_TO else 0
+    centre = (block - 1) / 2
+    to_weight = "%{customdata:.3f}" + (" at most" if block > 1 else "")
+    figure = go.Figure(
+        go.Heatmap(
+            z=z, x0=k0 + centre, dx=block, y0=q0 + centre, dy=block, customdata=weights,
+            zmin=0, zmax=1, colorscale=colorscale(theme), xgap=gap, ygap=gap, hoverongaps=False,
+            hovertemplate=f"from %{{y}} to %{{x}}: {to_weight}<extra></extra>",
+            colorbar=_colour_bar(scale, theme, sizes, len(tokens)),
+        )
+    )  # fmt: skip
+    _axes(figure, tokens, seen, theme, sizes)
+    if dim_sink and k0 == 0:
+        figure.add_shape(
+            type="rect", x0=-0.5, x1=0.5, y0=q0 - 0.5, y1=seen.end_query - 0.5,
+            fillcolor=theme.page, opacity=0.75, line_width=0,
+        )  # fmt: skip
+    if window is None and len(tokens) > ROOM_FOR_NOTES:
+        figure.add_annotation(
+            text="blank = masked:<br>no token looks ahead", xref="x domain", yref="y domain",
+            x=1, y=0.72, xanchor="right", yanchor="top", align="right", showarrow=False,
+            font={"size": sizes.note, "color": theme.muted},
+        )  # fmt: skip
+    figure.update_layout(
+        template="none", dragmode="zoom", paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)", margin={"l": 6, "r": 6, "t": 6, "b": 6},
+        font={"family": SANS, "color": theme.ink},
+        hoverlabel={"bgcolor": theme.surface, "bordercolor": theme.query,
+                    "font": {"family": MONO, "size": sizes.tick + 1, "color": theme.ink}},
+    )  # fmt: skip
+    return figure
+
+
+def tick_positions(first: int, end: int) -> list[int]:
+    """The positions that get a label: all of them, or every k-th."""
+    step = -(-(end - first) // MAX_TICKS)
+    return list(range(first, end, step))
+
+
+def _axes(
+    figure: go.Figure, tokens: Sequence[str], seen: Window, theme: Theme, sizes: Type
+) -> None:
+    shared = {
+        "showgrid": False, "zeroline": False, "showline": False, "ticks": "",
+        "constrain": "domain", "automargin": True, "type": "linear",
+        "tickfont": {"size": sizes.tick, "family": MONO, "color": theme.ink},
+    }  # fmt: skip
+
+    def labels(first: int, end: int) -> dict[str, list[int] | list[str]]:
+        at = tick_positions(first, end)
+        return {"tickvals": at, "ticktext": [literal(shorten(tokens[i], LABEL)) for i in at]}
+
+    figure.update_xaxes(
+        shared, side="top", tickangle=-90, constraintoward="left",
+        range=[seen.first_key - 0.5, seen.end_key - 0.5],
+        **labels(seen.first_key, seen.end_key),
+    )  # fmt: skip
+    figure.update_yaxes(
+        shared, scaleanchor="x", constraintoward="top",
+        range=[seen.end_query - 0.5, seen.first_query - 0.5],
+        **labels(seen.first_query, seen.end_query),
+    )  # fmt: skip
+
+
+def _colour_bar(scale: Scale, theme: Theme, sizes: Type, n_tokens: int) -> dict[str, object]:
+    at, labels, title = ticks(scale)
+    bar: dict[str, object] = {
+        "title": {"text": title, "font": {"size": sizes.note, "color": theme.muted}},
+        "tickvals": at, "ticktext": labels, "tickangle": 0, "outlinewidth": 0, "ticks": "",
+        "tickfont": {"size": sizes.tick - 1, "color": theme.muted},
+    }  # fmt: skip
+    if n_tokens <= ROOM_FOR_NOTES:
+        return bar | {"thickness": 12, "len": 0.6, "title_side": "right"}
+    return bar | {
+        "orientation": "h", "x": 1, "xanchor": "right", "y": 0.97, "yanchor": "top",
+        "len": 0.44, "thickness": 10, "title_side": "top",
+    }  # fmt: skip
+
+
+def _pool(part: Array, block: int) -> Array:
+    return part if block == 1 else max_pool(part, block)

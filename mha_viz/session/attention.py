@@ -1,0 +1,143 @@
+"""What the Attention page is made of: cached figures, and the words above and below them."""
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from mha_viz.figures.grid import head_grid, thumbnail_size
+from mha_viz.figures.heatmap import head_heatmap, whole
+from mha_viz.figures.scale import Scale
+from mha_viz.figures.theme import STAGE, NORMAL, THEMES
+from mha_viz.session import models
+from mha_viz.session.messages import escaped
+from mha_viz.session.models import TITLES
+from mha_viz.session.strip import token_strip
+from mha_viz.session.view import View
+from mha_viz.trace import Array, Trace
+
+CONFIG = {"displayModeBar": False, "doubleClick": False, "scrollZoom": False}
+
+
+def lead(view: View, title: str) -> None:
+    """The title line: which model, which size, how many tokens, which head."""
+    trace = view.trace
+    name = TITLES.get(view.about.name, view.about.name).split(" · ")[0]
+    st.html(
+        f'<div class="lead"><h1>{title}</h1><span>{escaped(name)} · {trace.n_layers} layers × '
+        f"{trace.n_heads} heads · {trace.n_tokens:,} token{'s' * (trace.n_tokens != 1)} · "
+        f"<b>L{view.layer} H{view.head}</b> chosen</span></div>"
+    )
+
+
+def caption(title: str, words: str, more: str = "") -> None:
+    """One line over a figure: its name, what is drawn, and on a screen a second fact."""
+    rest = f'<span class="more"> {more}</span>' if more else ""
+    st.html(f'<div class="caption"><b>{title}</b> {words}{rest}</div>')
+
+
+def strip(view: View) -> None:
+    """The text as tokens, linked to the figures below."""
+    token_strip(view, _pattern(view), (view.window or whole(view.trace.n_tokens)).block)
+
+
+def grid(view: View) -> None:
+    """All heads of all layers; a click chooses one."""
+    trace = view.trace
+    figure = _grid_figure(
+        view.words, view.scale, view.dim_sink, view.stage, view.theme.name, _trace=trace
+    )
+    st.plotly_chart(
+        figure, key="head_grid", theme=None, config=CONFIG, height=_grid_height(trace),
+        alt=(
+            f"Attention patterns of {trace.n_layers} layers with {trace.n_heads} heads each; "
+            f"{view.at} is chosen."
+        ),
+    )  # fmt: skip
+
+
+def heatmap(view: View) -> None:
+    """The chosen head, or the part of it that is zoomed in on."""
+    figure = _map_figure(
+        view.words, view.layer, view.head, view.window_edges and tuple(view.window_edges),
+        view.scale, view.dim_sink, view.stage, view.theme.name, _trace=view.trace,
+    )  # fmt: skip
+    st.plotly_chart(
+        figure, key="head_map", theme=None, config=CONFIG, height=540, alt=_alt(view)
+    )
+
+
+def zoomed(view: View) -> None:
+    """Says what part is shown and how to come back, while the heatmap is zoomed or pooled."""
+    window = view.window
+    T = view.trace.n_tokens
+    block = (window or whole(T)).block
+    if window is not None:
+        st.button(
+            "Whole pattern", on_click=_unzoom, icon=":material/zoom_out_map:", key="unzoom"
+        )
+    if block > 1:
+        st.caption(
+            f"{T:,} tokens: each cell is the largest weight of {block} × {block} tokens. "
+            "Drag over a part to see it token by token."
+        )
+
+
+def _unzoom() -> None:
+    st.session_state["window"] = None
+    st.session_state["focus_seq"] = st.session_state.get("focus_seq", 0) + 1
+
+
+def _pattern(view: View) -> Array:
+    return models.pattern(view.words, view.layer, view.head, view.trace)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _grid_figure(
+    words: str, scale: Scale, dim_sink: bool, stage: bool, theme: str, *, _trace: Trace
+) -> go.Figure:
+    size = thumbnail_size(_trace.n_heads)
+    return head_grid(
+        models.thumbnails(words, size, _trace),
+        THEMES[theme],
+        scale=scale,
+        block=-(-_trace.n_tokens // size),
+        dim_sink=dim_sink,
+        sizes=STAGE if stage else NORMAL,
+    )
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _map_figure(
+    words: str,
+    layer: int,
+    head: int,
+    window_edges: tuple[int, ...] | None,
+    scale: Scale,
+    dim_sink: bool,
+    stage: bool,
+    theme: str,
+    *,
+    _trace: Trace,
+) -> go.Figure:
+    from mha_viz.figures.heatmap import clamp_window
+
+    return head_heatmap(
+        models.pattern(words, layer, head, _trace),
+        _trace.tokens,
+        THEMES[theme],
+        window=clamp_window(window_edges, _trace.n_tokens) if window_edges else None,
+        scale=scale,
+        dim_sink=dim_sink,
+        sizes=STAGE if stage else NORMAL,
+    )
+
+
+def _grid_height(trace: Trace) -> int:
+    return min(540, 30 + round(540 * trace.n_layers / trace.n_heads))
+
+
+def _alt(view: View) -> str:
+    trace, query = view.trace, view.token
+    row = _pattern(view)[query]
+    best = row.argsort()[::-1][:3]
+    looks = ", ".join(f"{trace.tokens[k]} ({k}) {row[k]:.2f}" for k in best if k <= query)
+    return f"Pattern of {view.at}: {trace.tokens[query]} ({query}) looks at {looks}."

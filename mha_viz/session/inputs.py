@@ -1,0 +1,225 @@
+"""The shared inputs of every page: model, text, head, colours. All of them live in the link."""
+
+import ipaddress
+from typing import Any
+
+import streamlit as st
+
+from mha_viz import checkpoints
+from mha_viz.checkpoints import hub
+from mha_viz.errors import CheckpointError, MhaVizError, SourceError
+from mha_viz.figures.scale import SCALES
+from mha_viz.figures.theme import THEMES
+from mha_viz.model import MAX_CHARACTERS, Model
+from mha_viz.session import downloads, link, models
+from mha_viz.session.messages import notice, problem
+from mha_viz.session.samples import DEFAULT, SAMPLES
+from mha_viz.session.view import View
+from mha_viz.trace import Cut, Trace
+
+SCALE_NAMES = {"sqrt": "√ weight", "weight": "weight", "share": "vs even"}
+FIRST_HEAD = {"bundled": "L3H4", "gpt2": "L5H1", "distilgpt2": "L3H1"}
+
+
+def view() -> View | None:
+    """Draws the sidebar and gathers what to show; None while there is nothing to show yet.
+
+    Whatever cannot be done is said on the page, and what was shown before stays.
+    """
+    link.restore()
+    state = st.session_state
+    with st.sidebar:
+        source = _model_input()
+        text = _text_input()
+        below = st.container()
+    loaded = _obtain(source)
+    if loaded is None or not text:
+        if loaded is not None:
+            _ask_for_text()
+        source, text = state.get("shown", ("bundled", ""))
+        if not text:
+            return None
+        loaded = models.model(source)
+    with below:
+        cut = _cut_input(loaded, text)
+        trace, words = _traced(source, text, cut)
+        state["shown"] = (source, text)
+        layer, head = _head_input(source, trace)
+        chosen = _looks()
+    if state.get("words") != words:
+        if "words" in state:  # another text than before: what was chosen in it means nothing here
+            state.pop("token", None)
+            state.pop("window", None)
+        state["words"] = words
+    view = View(
+        about=loaded.description, trace=trace, words=words, layer=layer, head=head,
+        token=_token(trace), window_edges=state.get("window"), **chosen,
+    )  # fmt: skip
+    if view.window is None:
+        state["window"] = None
+    link.keep()
+    _say_what_was_changed(trace)
+    return view
+
+
+def _model_input() -> str:
+    options = list(models.TITLES)
+    asked = st.session_state.get("link", {}).get("model")
+    chosen = st.selectbox(
+        "Model",
+        options,
+        format_func=lambda source: models.TITLES.get(source, source),
+        key="model",
+        bind="query-params",
+        accept_new_options=True,
+        help=(
+            "Pick one, or type the name of any GPT-2 on the model hub (owner/name), or a folder "
+            "on this machine that starts with ./ or /"
+        ),
+    )
+    del asked
+    return (chosen or "bundled").strip()
+
+
+def _text_input() -> str:
+    state = st.session_state
+    state.setdefault("text", DEFAULT)
+    text = st.text_area(
+        "Text", key="text", bind="query-params", height=132, max_chars=MAX_CHARACTERS,
+        help="Ctrl + Enter shows it",
+    )  # fmt: skip
+    st.selectbox(
+        "Samples", list(SAMPLES), index=None, key="sample", placeholder="Samples",
+        label_visibility="collapsed", on_change=_take_sample,
+    )  # fmt: skip
+    return text or ""
+
+
+def _take_sample() -> None:
+    sample = st.session_state.get("sample")
+    if sample in SAMPLES:
+        st.session_state["text"] = SAMPLES[sample]
+    st.session_state["sample"] = None
+
+
+def _ask_for_text() -> None:
+    st.info("Type a sentence; every head will show where it looks.", icon=":material/edit:")
+    for column, (name, text) in zip(st.columns(3), list(SAMPLES.items())[:3], strict=True):
+        column.button(name, on_click=_set_text, args=(text,), width="stretch")
+
+
+def _set_text(text: str) -> None:
+    st.session_state["text"] = text
+
+
+def _obtain(source: str) -> Model | None:
+    """The model, or None after the page has said why it is not there."""
+    try:
+        if checkpoints.is_local(source) and not _serves_this_machine_only():
+            raise SourceError("Folders are read only while the app serves this machine alone.")
+        if source != "bundled" and not checkpoints.is_local(source) and not hub.is_cached(source):
+            downloads.offer(source)
+            return None
+        with st.spinner(f"Loading {models.TITLES.get(source, 'the model')}…", show_time=True):
+            return models.model(source)
+    except (SourceError, CheckpointError) as error:
+        problem(str(error))
+        return None
+
+
+def _traced(source: str, text: str, cut: Cut) -> tuple[Trace, str]:
+    try:
+        with st.spinner("Running the model…", show_time=True):
+            return models.trace(source, text, cut)
+    except MhaVizError as error:
+        problem(str(error))
+        st.stop()
+
+
+def _cut_input(loaded: Model, text: str) -> Cut:
+    limit = loaded.config.n_positions
+    asked = st.session_state.get("link", {}).get("cut")
+    if len(text) < limit and asked is None:  # a token is at least one byte
+        return st.session_state.get("cut") or "end"
+    ids, _ = loaded.encode(text)
+    if len(ids) <= limit:
+        return "end"
+    cut: Cut = st.segmented_control(
+        "Too long: leave out the", ["end", "start"], default="end", key="cut",
+        bind="query-params", required=True,
+    )  # fmt: skip
+    return cut
+
+
+def _head_input(source: str, trace: Trace) -> tuple[int, int]:
+    options = [f"L{i}H{h}" for i in range(trace.n_layers) for h in range(trace.n_heads)]
+    first = FIRST_HEAD.get(source, f"L{trace.n_layers // 2}H0")
+    first = first if first in options else options[0]
+    state = st.session_state
+    before = state.get("at")
+    if before is not None and before not in options:
+        notice(f"{source} has no head {before}; {first} is shown.")
+        state["at"] = first
+    at = st.selectbox(
+        "Head", options, index=options.index(first), key="at", bind="query-params",
+        format_func=lambda at: at.replace("H", " H"),
+        help="A click on a thumbnail or the arrow keys choose it too",
+    )  # fmt: skip
+    word = link.strayed("at", at)
+    if word:
+        notice(word)
+    layer, head = at[1:].split("H")
+    return int(layer), int(head)
+
+
+def _looks() -> dict[str, Any]:
+    scale = st.segmented_control(
+        "Colour", SCALES, default="sqrt", key="colour", bind="query-params", required=True,
+        format_func=SCALE_NAMES.__getitem__,
+    )  # fmt: skip
+    dim_sink = st.toggle(
+        "Dim the first-token sink", key="sink", bind="query-params",
+        help="Draws the first key at a quarter of its strength; no weight is changed",
+    )  # fmt: skip
+    stage = st.toggle(
+        "Stage mode", key="stage", bind="query-params",
+        help="Larger type for a projector; the sidebar can be folded away",
+    )  # fmt: skip
+    word = link.strayed("colour", scale)
+    if word:
+        notice(word)
+    theme = st.session_state.get("theme") or st.context.theme.type or "light"
+    return {"scale": scale, "dim_sink": dim_sink, "stage": stage, "theme": THEMES[theme]}
+
+
+def _token(trace: Trace) -> int:
+    """The pinned token; without a choice one in the middle, which looks back and is looked at."""
+    chosen = st.session_state.get("token")
+    if isinstance(chosen, int) and 0 <= chosen < trace.n_tokens:
+        return chosen
+    return trace.n_tokens // 2
+
+
+def _say_what_was_changed(trace: Trace) -> None:
+    if trace.left_out:
+        total = trace.n_tokens + trace.left_out
+        kept = "First" if trace.cut == "end" else "Last"
+        notice(
+            f"The text has {total:,} tokens; this model reads {trace.n_tokens:,}. {kept} "
+            f"{trace.n_tokens:,} shown, {trace.left_out:,} left out at the {trace.cut}."
+        )
+    if trace.replaced:
+        notice(
+            f"{trace.replaced} character{'s' if trace.replaced > 1 else ''} of the text were no "
+            "valid Unicode; each stands as U+FFFD."
+        )
+
+
+def _serves_this_machine_only() -> bool:
+    address = st.get_option("server.address")
+    if address in ("localhost", None):
+        return address == "localhost"
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False

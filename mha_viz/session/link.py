@@ -1,0 +1,48 @@
+"""What the address bar holds beyond the bound widgets, and what to say of a link that is off."""
+
+import streamlit as st
+
+UNBOUND = ("token", "window")
+
+
+def restore() -> None:
+    """Once a visit: reads the token and the zoomed part from the link, and keeps its raw values.
+
+    Streamlit drops a bound value that does not fit without a word; the raw ones let `strayed`
+    say that word.
+    """
+    state = st.session_state
+    if "link" in state:
+        return
+    state["link"] = dict(st.query_params.items())
+    token, window = (state["link"].get(name, "") for name in UNBOUND)
+    if token.isdecimal():
+        state["token"] = int(token[:6])
+    edges = window.split("-")
+    if len(edges) == 4 and all(edge.isdecimal() for edge in edges):
+        state["window"] = [int(edge[:6]) for edge in edges]
+
+
+def keep() -> None:
+    """Writes the token and the zoomed part back to the address bar."""
+    state = st.session_state
+    token, window = state.get("token"), state.get("window")
+    _write("token", "" if token is None else str(token))
+    _write("window", "-".join(map(str, window)) if window else "")
+
+
+def strayed(name: str, taken: str) -> str:
+    """A word about a link whose value for `name` could not be used, said once; else empty."""
+    asked = st.session_state.get("link", {}).pop(name, None)
+    if asked is None or asked == taken:
+        return ""
+    return f"The link asks for {name} = {asked[:60]}, which is not there; {taken} is shown."
+
+
+def _write(name: str, value: str) -> None:
+    if st.query_params.get(name, "") == value:
+        return
+    if value:
+        st.query_params[name] = value
+    else:
+        del st.query_params[name]

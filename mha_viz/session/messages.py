@@ -1,0 +1,45 @@
+"""What a visitor is told: user text made safe for Markdown, and no traceback ever."""
+
+import html
+import logging
+import re
+import string
+
+import streamlit as st
+
+_PUNCTUATION = re.compile(f"([{re.escape(string.punctuation)}])")
+_log = logging.getLogger("mha_viz")
+
+
+def plain(text: str) -> str:
+    """The text so that Streamlit's Markdown shows each character as it is, links included."""
+    return _PUNCTUATION.sub(r"\\\1", text).replace("\n", " ")
+
+
+def escaped(text: str) -> str:
+    """The text so that HTML shows each character as it is."""
+    return html.escape(text)
+
+
+def problem(text: str) -> None:
+    """Something was asked for that cannot be done."""
+    st.error(plain(text), icon=":material/error:")
+
+
+def notice(text: str) -> None:
+    """Something was done otherwise than asked."""
+    st.warning(plain(text), icon=":material/info:")
+
+
+def unforeseen(error: Exception) -> bool:
+    """Tells the visitor that something broke, and the operator what; the handler of `st.App`."""
+    _log.error("Unforeseen error in a page", exc_info=error)
+    out_of_memory = isinstance(error, MemoryError) or "not enough memory" in str(error)
+    if out_of_memory:
+        problem("The memory of this machine is not enough for that. Take a shorter text or a smaller model.")
+    else:
+        problem(
+            "Something broke that should not have. Your text is kept: reload the page, or choose "
+            "another head or model. The server's log says what happened."
+        )
+    return True

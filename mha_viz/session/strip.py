@@ -1,0 +1,72 @@
+"""The token strip: a component in the page that also links grid, heatmap and strip."""
+
+import base64
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from mha_viz.figures.theme import THEMES
+from mha_viz.session.view import View
+from mha_viz.tokens import explain, marks_used
+from mha_viz.trace import Array
+
+_HERE = Path(__file__).parent
+_strip = st.components.v2.component(
+    "mha_viz_strip",
+    html=(
+        '<div class="lens">\n<div class="strip" role="listbox" aria-label="Tokens"></div>\n'
+        '<div class="sentence" aria-live="polite"></div>\n<div class="legend"></div>\n</div>'
+    ),
+    css=(_HERE / "strip.css").read_text(encoding="utf-8"),
+    js=(_HERE / "strip.js").read_text(encoding="utf-8"),
+)
+
+
+def token_strip(view: View, pattern: Array, block: int) -> None:
+    """Draws the strip for the chosen head; `block` is what one cell of the heatmap stands for."""
+    trace = view.trace
+    _strip(
+        key="strip",
+        data={
+            "tokens": [[t.label, t.kind, explain(t), *t.span] for t in trace.details],
+            "words": view.words,
+            "pattern": pack(pattern),
+            "n_layers": trace.n_layers,
+            "n_heads": trace.n_heads,
+            "at": view.at,
+            "token": view.token,
+            "window": view.window_edges,
+            "block": block,
+            "scale": view.scale,
+            "stage": view.stage,
+            "theme": view.theme.name,
+            "palettes": {name: asdict(theme) for name, theme in THEMES.items()},
+            "legend": marks_used(trace.details),
+            "ack": st.session_state.get("focus_seq", 0),
+        },
+        on_focus_change=_on_focus,
+    )
+
+
+def pack(pattern: Array) -> str:
+    """The lower triangle, row by row, as base64 of 16-bit numbers: weight x 65,535."""
+    rows, columns = np.tril_indices(len(pattern))
+    numbers = np.rint(pattern[rows, columns] * 65535).astype("<u2")
+    return base64.b64encode(numbers.tobytes()).decode("ascii")
+
+
+def _on_focus() -> None:
+    focus: dict[str, Any] | None = st.session_state["strip"].get("focus")
+    if not isinstance(focus, dict):
+        return
+    state = st.session_state
+    state["focus_seq"] = int(focus.get("seq", 0))
+    if focus.get("theme") in THEMES:
+        state["theme"] = focus["theme"]
+    state["at"] = str(focus.get("at"))
+    if focus.get("words") == state.get("words"):
+        state["token"] = focus.get("token")
+        state["window"] = focus.get("window")

@@ -1,0 +1,46 @@
+"""View: everything that decides what a page draws, gathered once a run and then only read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mha_viz.figures.heatmap import Window, clamp_window
+from mha_viz.figures.scale import Scale
+from mha_viz.figures.theme import NORMAL, STAGE, Theme, Type
+from mha_viz.model import Description
+from mha_viz.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is shown: a trace, the chosen head and token, and how it is drawn.
+
+    `words` names the trace in caches and in the browser: model, text and cut.
+    """
+
+    about: Description
+    trace: Trace
+    words: str
+    layer: int
+    head: int
+    token: int
+    window_edges: Sequence[int] | None
+    scale: Scale
+    dim_sink: bool
+    stage: bool
+    theme: Theme
+
+    @property
+    def at(self) -> str:
+        """The head as links write it: L5H1."""
+        return f"L{self.layer}H{self.head}"
+
+    @property
+    def window(self) -> Window | None:
+        """The part of the heatmap that is zoomed in on, if any."""
+        if self.window_edges is None:
+            return None
+        return clamp_window(self.window_edges, self.trace.n_tokens)
+
+    @property
+    def sizes(self) -> Type:
+        return STAGE if self.stage else NORMAL
