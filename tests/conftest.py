@@ -1,0 +1,97 @@
+"""What several tests share: tiny checkpoints, random and seeded, and the bundled model."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import HealthCheck, settings
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers.models.gpt2.configuration_gpt2 import GPT2Config as TheirConfig
+from transformers.models.gpt2.modeling_gpt2 import GPT2LMHeadModel
+
+from mha_viz.checkpoints import load
+from mha_viz.model import Model
+
+settings.register_profile(
+    "project",
+    deadline=None,  # a busy machine is not a failure
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("project")
+
+TINY = {"n_layer": 2, "n_head": 4, "n_embd": 32, "n_positions": 64, "vocab_size": 300}
+END_OF_TEXT = "<|endoftext|>"
+
+
+def byte_level_bpe(corpus: list[str], vocab_size: int) -> Tokenizer:
+    """A tokenizer in GPT-2's format, trained on `corpus`; its last id is the end of a text."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size - 1, initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer.train_from_iterator(corpus, trainer)
+    tokenizer.add_special_tokens([END_OF_TEXT])
+    return tokenizer
+
+
+def random_gpt2(seed: int = 0, **changes: Any) -> GPT2LMHeadModel:
+    """A GPT-2 of transformers in eager mode, its weights random and far from zero."""
+    config = TheirConfig(**{**TINY, **changes}, attn_implementation="eager")
+    config.bos_token_id = config.eos_token_id = config.vocab_size - 1
+    model = GPT2LMHeadModel(config).eval().requires_grad_(False)
+    generator = torch.Generator().manual_seed(seed)
+    for name, parameter in model.named_parameters():
+        noise = torch.randn(parameter.shape, generator=generator)
+        if parameter.dim() == 1:
+            parameter.copy_(0.1 * noise + (1.0 if "ln_" in name and "weight" in name else 0.0))
+        else:
+            parameter.copy_(noise * (0.5 if "wte" in name or "wpe" in name else 1.0) / 32**0.5)
+    return model
+
+
+@pytest.fixture(scope="session")
+def tokenizer() -> Tokenizer:
+    """A byte-level BPE of 300 tokens, of which 43 are longer than a byte."""
+    return byte_level_bpe(["the cat sat on the mat and the dog ran to the other side"], 300)
+
+
+@pytest.fixture(scope="session")
+def gpt2() -> Callable[..., GPT2LMHeadModel]:
+    """`gpt2(seed=0, **config)`: see `random_gpt2`."""
+    return random_gpt2
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path, tokenizer: Tokenizer) -> Callable[..., Path]:
+    """`checkpoint(model)`: a folder as transformers writes it, with a tokenizer."""
+
+    def write(model: GPT2LMHeadModel, name: str = "model", *, words: bool = True) -> Path:
+        folder = tmp_path / name
+        model.save_pretrained(folder)
+        if words:
+            tokenizer.save(str(folder / "tokenizer.json"))
+        return folder
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def tiny(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Model:
+    """A loaded model of 2 layers, 4 heads and 64 positions."""
+    folder = tmp_path_factory.mktemp("tiny")
+    random_gpt2(7).save_pretrained(folder)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return load(folder, device="cpu")
+
+
+@pytest.fixture(scope="session")
+def bundled() -> Model:
+    """The model in assets/, on the CPU."""
+    return load("bundled", device="cpu")

@@ -19,19 +19,23 @@ from mha_viz.checkpoints.config import read_config
 from mha_viz.checkpoints.tensors import find_weights
 from mha_viz.errors import Cancelled, CheckpointError, MhaVizError, SourceError
 
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+import httpx2
+from huggingface_hub import constants, get_session, get_token, hf_raise_for_status
+from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
+
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 # What makes a tokenizer comes last: a fetch that was cut short must not look complete.
-TOKENIZER = ("added_tokens.json", "special_tokens_map.json", "tokenizer_config.json")
-TOKENIZER += ("merges.txt", "vocab.json", "tokenizer.json")
+_SETTINGS = ("added_tokens.json", "special_tokens_map.json", "tokenizer_config.json")
+TOKENIZER = (*_SETTINGS, "merges.txt", "vocab.json", "tokenizer.json")
 TIMEOUT = 10.0  # seconds without a byte
 TRIES, PAUSE = 4, 1.0  # how often, and how many seconds apart, a dead connection is tried again
 
 _PART = r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,94}[A-Za-z0-9_])?"
 _REPO_ID = re.compile(rf"(?!.*(?:--|\.\.))(?:{_PART}/)?{_PART}(?<!\.git)")
 _SHARD = re.compile(r'"([A-Za-z0-9_][A-Za-z0-9_.-]*\.safetensors)"')
-_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")  # git's SHA-1, or the SHA-256 of a large file
 _ELSE = "The bundled model, and any that was fetched before, work without the hub."
-_KEPT = "What has arrived is kept: a new try goes on from there."
+_KEPT = "What has arrived is kept: the next try goes on from there."
 _locks: defaultdict[Path, threading.Lock] = defaultdict(threading.Lock)
 
 
@@ -61,9 +65,9 @@ def fetch(
 ) -> Fetched:
     """The model `repo_id`: from the cache without any request, or else from the hub.
 
-    Blocks, and calls `on_progress` in this thread for every chunk. What has arrived is kept: the
-    next call goes on from there. Raises NotGPT2 or CheckpointError for what config.json says before
-    any weights are asked for, SourceError if the model cannot be had, Cancelled after `cancel`.
+    Blocks, and calls `on_progress` in this thread for every chunk. Raises NotGPT2 or
+    CheckpointError for what config.json says before any weights are asked for, SourceError if the
+    model cannot be had, Cancelled after `cancel`. The next call goes on from what has arrived.
     """
     return _Model(repo_id, on_progress or (lambda _: None), cancel or threading.Event()).obtain()
 
@@ -84,23 +88,20 @@ class _Model:
                 f"{name[:100]!r} is not a name on the model hub. Give it as `gpt2` or "
                 "`owner/name`, with letters, digits, `-`, `_` and `.` only."
             )
-        from huggingface_hub import constants
-
         # huggingface_hub read the environment when it was imported; this follows it as it is now.
-        constants.HF_HUB_DISABLE_TELEMETRY = True
         env = os.environ.get
         cache = env("HF_HUB_CACHE") or (f"{env('HF_HOME')}/hub" if env("HF_HOME") else None)
         cache = os.path.expandvars(os.path.expanduser(cache or constants.HF_HUB_CACHE))
         self.root = Path(cache, f"models--{name.replace('/', '--')}")
         self.endpoint = (env("HF_ENDPOINT") or constants.ENDPOINT).rstrip("/")
         offline = env("HF_HUB_OFFLINE") or env("TRANSFORMERS_OFFLINE") or ""
-        self.offline = offline.upper() in constants.ENV_VARS_TRUE_VALUES
+        self.offline = offline.upper() in constants.ENV_VARS_TRUE_VALUES or constants.HF_HUB_OFFLINE
         self.name, self.on_progress, self.cancel = name, on_progress, cancel
         self.done = self.total = 0
 
     def obtain(self, *, weights: bool = True) -> Fetched:
-        lock = _locks[self.root]
-        while not lock.acquire(timeout=0.1):
+        # Of two visitors who ask for one model, the second waits and finds it in the cache.
+        while not _locks[self.root].acquire(timeout=0.1):
             self.report(CONFIG)
         try:
             with _explained(self.name):
@@ -109,7 +110,7 @@ class _Model:
                 self.download(weights)
                 return Fetched(self.folder, self.folder.name, from_cache=False)
         finally:
-            lock.release()
+            _locks[self.root].release()
 
     def cached(self, weights: bool) -> Path | None:
         """A complete snapshot: that of `main` if possible, else the newest."""
@@ -119,9 +120,9 @@ class _Model:
                 return all((where / name).is_file() for name in names)
 
             tokenizer = holds("tokenizer.json") or holds("vocab.json", "merges.txt")
-            absent = self.root / ".no_exist" / folder.name
-            known = tokenizer or holds("tokenizer.json", "vocab.json", where=absent)
-            if weights and known and holds(CONFIG):
+            missing = self.root / ".no_exist" / folder.name
+            absent = holds("tokenizer.json", "vocab.json", where=missing)
+            if weights and holds(CONFIG) and (tokenizer or absent):
                 with suppress(SourceError, CheckpointError):
                     return bool(find_weights(folder, self.name, allow_pickle=False))
             return tokenizer and not weights
@@ -132,22 +133,16 @@ class _Model:
         return max(folders, key=lambda one: (one.name == named, one.stat().st_mtime), default=None)
 
     def download(self, weights: bool) -> None:
+        """Config first, which may refuse the model; then everything small; then the weights."""
         if self.offline:
             raise SourceError(f"HF_HUB_OFFLINE is set, and {self.name} is not cached. {_ELSE}")
-        self.report(CONFIG)
         self.look()
         names = ["generation_config.json", *self.weights()] if weights else []
         names = [name for name in (*TOKENIZER, *names) if name in self.files]
         if not names:
             raise SourceError(f"{self.name} has no tokenizer on the hub. Choose another model.")
         self.total = self.done + sum(self.files[name][0] for name in names)
-        missing = sum(self.files[name][0] - self.arrived(name) for name in names)
-        free = shutil.disk_usage(self.root).free
-        if missing > free:
-            raise SourceError(
-                f"{self.name} needs {missing / 1e6:,.0f} MB more; the disk of the cache has "
-                f"{free / 1e6:,.0f} MB left. Free some, or set HF_HUB_CACHE to another disk."
-            )
+        self.check_space(names)
         for name in names:
             self.get(name)
         if weights:
@@ -157,38 +152,34 @@ class _Model:
             main.write_text(self.folder.name)
 
     def look(self) -> None:
-        """Asks the hub which commit `main` is, and which files it has."""
-        from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
-
-        # identity: a compressed answer has neither the size nor the ranges of the file.
-        self.headers = build_hf_headers(headers={"accept-encoding": "identity"})
+        """Asks the hub which commit it has, and which files, with their sizes and hashes."""
+        self.report(CONFIG)
+        # Of a compressed answer neither size nor range would be those of the file.
+        self.headers = {"accept-encoding": "identity", "user-agent": "mha-viz"}
+        if not constants.HF_HUB_DISABLE_IMPLICIT_TOKEN and (token := get_token()):
+            self.headers["authorization"] = f"Bearer {token}"
         url = f"{self.endpoint}/api/models/{self.name}?blobs=true"
         answer = get_session().get(url, headers=self.headers, timeout=TIMEOUT)
         hf_raise_for_status(answer)
         try:
             listing = answer.json()
-            files = {
+            self.folder = self.root / "snapshots" / listing["sha"]
+            self.files = {
                 one["rfilename"]: (
                     int(one["size"]),
                     (one.get("lfs") or {}).get("sha256") or one["blobId"],
                 )
                 for one in listing["siblings"]
             }
-            if not all(
-                _HASH.fullmatch(name)
-                for name in (listing["sha"], *(hash for _, hash in files.values()))
-            ):
-                raise ValueError
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise SourceError(
-                f"What answered for {self.name} is not the model hub. A network that wants a login "
-                f"first does that: open a browser and see. {_ELSE}"
+                f"What answered for {self.name} is not the model hub. A network that asks for a "
+                f"login first does that: open a browser and see. {_ELSE}"
             ) from error
-        self.files, self.folder = files, self.root / "snapshots" / listing["sha"]
-        absent = self.root / ".no_exist" / self.folder.name
-        absent.mkdir(parents=True, exist_ok=True)
-        for name in {*TOKENIZER} - files.keys():
-            (absent / name).touch()
+        missing = self.root / ".no_exist" / self.folder.name
+        missing.mkdir(parents=True, exist_ok=True)
+        for name in {*TOKENIZER} - self.files.keys():  # huggingface_hub notes these the same way
+            (missing / name).touch()
 
     def weights(self) -> list[str]:
         """The files that hold the weights, once config.json has been read and found right."""
@@ -202,40 +193,46 @@ class _Model:
             self.get(INDEX)
             return sorted(set(_SHARD.findall((self.folder / INDEX).read_text(errors="replace"))))
         raise SourceError(
-            f"{self.name} has no weights as safetensors; pickled ones (pytorch_model.bin) can run "
-            "code, so they are not fetched. Choose another model, or download it yourself and allow "
-            "its folder."
+            f"{self.name} has no weights as safetensors. Pickled ones (pytorch_model.bin) can run "
+            "code and are not fetched: choose another model, or download it and allow its folder."
         )
 
     def blob(self, name: str) -> tuple[Path, Path]:
-        """Where a file lies when all of it is there, and until then."""
+        """Where a file lies once all of it is there, and where until then."""
         blob = self.root / "blobs" / self.files[name][1]
         return blob, blob.with_name(f"{blob.name}.incomplete")
+
+    def check_space(self, names: list[str]) -> None:
+        """Refuses now what the disk could not hold later."""
+        here = sum(p.stat().st_size for name in names for p in self.blob(name) if p.is_file())
+        missing, free = self.total - self.done - here, shutil.disk_usage(self.root).free
+        if missing > free:
+            raise SourceError(
+                f"{self.name} needs {missing / 1e6:,.0f} MB more, and the disk of the cache has "
+                f"{free / 1e6:,.0f} MB. Free some, or set HF_HUB_CACHE to another disk."
+            )
 
     def get(self, name: str) -> None:
         """Puts one file into the snapshot: a link to its blob, as huggingface_hub does it."""
         self.report(name)
-        (size, _), link, (blob, partial) = self.files[name], self.folder / name, self.blob(name)
-        blob.parent.mkdir(parents=True, exist_ok=True)
-        link.parent.mkdir(parents=True, exist_ok=True)
+        link, (blob, partial) = self.folder / name, self.blob(name)
         if not link.is_file():
+            blob.parent.mkdir(parents=True, exist_ok=True)
+            link.parent.mkdir(parents=True, exist_ok=True)
             if not blob.is_file():
-                self.fill(name, size, partial)
-                ...
+                self.fill(name, partial)
                 partial.replace(blob)
             link.unlink(missing_ok=True)
             try:
                 link.symlink_to(os.path.relpath(blob, link.parent))
             except OSError:  # Windows, without the right to make links
                 blob.replace(link)
-        self.done += size
+        self.done += self.files[name][0]
         self.report(name)
 
-    def fill(self, name: str, size: int, partial: Path) -> None:
+    def fill(self, name: str, partial: Path) -> None:
         """Streams until all is there, however often the connection breaks, and checks the hash."""
-        import httpx2
-
-        stuck = 0
+        (size, expected), stuck = self.files[name], 0
         partial.touch()
         while (start := partial.stat().st_size) < size:
             if stuck == TRIES:
@@ -244,9 +241,47 @@ class _Model:
                 self.stream(name, partial, start)
             stuck = 0 if partial.stat().st_size > start else stuck + 1
             self.cancel.wait(PAUSE if stuck else 0)
-        hasher = hashlib.sha256() if len(blob.name) == 64 else hashlib.sha1(b"blob %d\0" % size)
+        # The hub names a large file by its SHA-256, a small one by git's SHA-1.
+        hasher = hashlib.sha256() if len(expected) == 64 else hashlib.sha1(b"blob %d\0" % size)
         with partial.open("rb") as file:
-            right = hashlib.file_digest(file, lambda: hasher).hexdigest() == blob.name
-        if not right:
+            actual = hashlib.file_digest(file, lambda: hasher).hexdigest()
+        if actual != expected:
             partial.unlink()
-            raise SourceError(f"{name} of {self.name} arrived damaged and was dropped. Try again.")
+            raise SourceError(f"{name} of {self.name} arrived damaged. Try again.")
+
+    def stream(self, name: str, partial: Path, start: int) -> None:
+        url = f"{self.endpoint}/{self.name}/resolve/{self.folder.name}/{name}"
+        headers = self.headers | ({"range": f"bytes={start}-"} if start else {})
+        with get_session().stream("GET", url, headers=headers, timeout=TIMEOUT) as answer:
+            hf_raise_for_status(answer)
+            with partial.open("ab" if answer.status_code == 206 else "wb") as file:
+                for chunk in answer.iter_bytes():
+                    file.write(chunk)
+                    self.report(name, file.tell())
+
+    def report(self, name: str, here: int = 0) -> None:
+        if self.cancel.is_set():
+            raise Cancelled(f"Fetching {self.name} was stopped. {_KEPT}")
+        self.on_progress(Progress(self.done + here, self.total, name))
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    """Whatever the network and the disk raise becomes a SourceError that says what to do."""
+    try:
+        yield
+    except MhaVizError:
+        raise
+    except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+        status = error.response.status_code if isinstance(error, HfHubHTTPError) else 0
+        if isinstance(error, GatedRepoError) or status == 403:
+            why = "is gated: ask for access on its page, then log in with `hf auth login`."
+        elif isinstance(error, RepositoryNotFoundError) or status == 401:
+            why = "is unknown or private: check the spelling, or log in with `hf auth login`."
+        elif status:
+            why = f"cannot be had: the model hub answers with error {status}. Try later. {_ELSE}"
+        elif isinstance(error, OSError):
+            why = f"cannot be cached ({error.strerror}). Set HF_HUB_CACHE to another folder."
+        else:
+            why = f"is out of reach: no network, or no answer for {TIMEOUT:.0f} seconds. {_ELSE}"
+        raise SourceError(f"{name} {why}") from error

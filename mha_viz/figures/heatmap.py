@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 
 from mha_viz.figures.scale import Scale, hidden, position, ticks
 from mha_viz.figures.text import literal
@@ -75,6 +76,7 @@ def head_heatmap(
     z = position(weights, scale, first_query=q0, block=block).astype(np.float32)
     z = np.where(masked, np.float32(np.nan), z)
     weights = np.where(masked, np.float32(np.nan), weights)
+    roomy = len(tokens) > ROOM_FOR_NOTES and _corner_is_blank(masked)
     gap = 1 if max(part.shape) <= GAPS_UP_TO else 0
     centre = (block - 1) / 2
     to_weight = "%{customdata:.3f}" + (" at most" if block > 1 else "")
@@ -83,7 +85,7 @@ def head_heatmap(
             z=z, x0=k0 + centre, dx=block, y0=q0 + centre, dy=block, customdata=weights,
             zmin=0, zmax=1, colorscale=colorscale(theme), xgap=gap, ygap=gap, hoverongaps=False,
             hovertemplate=f"from %{{y}} to %{{x}}: {to_weight}<extra></extra>",
-            colorbar=_colour_bar(scale, theme, sizes, len(tokens)),
+            colorbar=_colour_bar(scale, theme, sizes, inside=roomy),
         )
     )  # fmt: skip
     _axes(figure, tokens, seen, theme, sizes)
@@ -92,7 +94,7 @@ def head_heatmap(
             type="rect", x0=-0.5, x1=0.5, y0=q0 - 0.5, y1=seen.end_query - 0.5,
             fillcolor=theme.page, opacity=0.75, line_width=0,
         )  # fmt: skip
-    if window is None and len(tokens) > ROOM_FOR_NOTES:
+    if roomy:
         figure.add_annotation(
             text="blank = masked:<br>no token looks ahead", xref="x domain", yref="y domain",
             x=1, y=0.72, xanchor="right", yanchor="top", align="right", showarrow=False,
@@ -139,14 +141,20 @@ def _axes(
     )  # fmt: skip
 
 
-def _colour_bar(scale: Scale, theme: Theme, sizes: Type, n_tokens: int) -> dict[str, object]:
+def _corner_is_blank(masked: NDArray[np.bool_]) -> bool:
+    """Whether the colour bar and the note fit into the masked corner at the top right."""
+    rows, columns = masked.shape
+    return bool(masked[: -(-rows * 3 // 10), columns - columns // 2 :].all())
+
+
+def _colour_bar(scale: Scale, theme: Theme, sizes: Type, *, inside: bool) -> dict[str, object]:
     at, labels, title = ticks(scale)
     bar: dict[str, object] = {
         "title": {"text": title, "font": {"size": sizes.note, "color": theme.muted}},
         "tickvals": at, "ticktext": labels, "tickangle": 0, "outlinewidth": 0, "ticks": "",
         "tickfont": {"size": sizes.tick - 1, "color": theme.muted},
     }  # fmt: skip
-    if n_tokens <= ROOM_FOR_NOTES:
+    if not inside:
         return bar | {"thickness": 12, "len": 0.6, "title_side": "right"}
     return bar | {
         "orientation": "h", "x": 1, "xanchor": "right", "y": 0.97, "yanchor": "top",

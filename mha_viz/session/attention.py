@@ -7,6 +7,7 @@ from mha_viz.figures.grid import head_grid, thumbnail_size
 from mha_viz.figures.heatmap import head_heatmap, whole
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.theme import STAGE, NORMAL, THEMES
+from mha_viz.heads import summary
 from mha_viz.session import models
 from mha_viz.session.messages import escaped
 from mha_viz.session.models import TITLES
@@ -14,7 +15,7 @@ from mha_viz.session.strip import token_strip
 from mha_viz.session.view import View
 from mha_viz.trace import Array, Trace
 
-CONFIG = {"displayModeBar": False, "doubleClick": False, "scrollZoom": False}
+CONFIG = {"displayModeBar": False, "doubleClick": False, "scrollZoom": False, "showTips": False}
 
 
 def lead(view: View, title: str) -> None:
@@ -30,7 +31,7 @@ def lead(view: View, title: str) -> None:
 
 def caption(title: str, words: str, more: str = "") -> None:
     """One line over a figure: its name, what is drawn, and on a screen a second fact."""
-    rest = f'<span class="more"> {more}</span>' if more else ""
+    rest = f'<span class="more">{more}</span>' if more else ""
     st.html(f'<div class="caption"><b>{title}</b> {words}{rest}</div>')
 
 
@@ -45,13 +46,14 @@ def grid(view: View) -> None:
     figure = _grid_figure(
         view.words, view.scale, view.dim_sink, view.stage, view.theme.name, _trace=trace
     )
-    st.plotly_chart(
-        figure, key="head_grid", theme=None, config=CONFIG, height=_grid_height(trace),
-        alt=(
-            f"Attention patterns of {trace.n_layers} layers with {trace.n_heads} heads each; "
-            f"{view.at} is chosen."
-        ),
-    )  # fmt: skip
+    with st.container(key="grid_box", height="stretch"):
+        st.plotly_chart(
+            figure, key="head_grid", theme=None, config=CONFIG, height="stretch",
+            alt=(
+                f"Attention patterns of {trace.n_layers} layers with {trace.n_heads} heads each; "
+                f"{view.at} is chosen."
+            ),
+        )  # fmt: skip
 
 
 def heatmap(view: View) -> None:
@@ -60,9 +62,46 @@ def heatmap(view: View) -> None:
         view.words, view.layer, view.head, view.window_edges and tuple(view.window_edges),
         view.scale, view.dim_sink, view.stage, view.theme.name, _trace=view.trace,
     )  # fmt: skip
-    st.plotly_chart(
-        figure, key="head_map", theme=None, config=CONFIG, height=540, alt=_alt(view)
+    with st.container(key="map_box", height="stretch"):
+        st.plotly_chart(
+            figure, key="head_map", theme=None, config=CONFIG, height="stretch", alt=_alt(view)
+        )
+
+
+def measures(view: View) -> None:
+    """What the chosen head does on this text, in four bars and a number."""
+    if view.trace.n_layers > 0.6 * view.trace.n_heads + 1:
+        return  # the grid fills the column
+    found = summary(_pattern(view))
+    if view.trace.n_tokens < 2:
+        caption("", "Measures of a head need at least two tokens.")
+        return
+    rows = [
+        ("to the first token", found.first_token),
+        ("to the previous token", found.previous_token),
+        ("to itself", found.itself),
+        ("spread (entropy)", found.entropy),
+    ]
+    bars = "".join(
+        f'<span>{name}</span><i style="--w:{value:.3f}"></i><b>{value:.2f}</b>' for name, value in rows
     )
+    with st.container(key="measures"):
+        caption(
+            f"L{view.layer} H{view.head}",
+            f"on this text, mean over tokens 1 to {view.trace.n_tokens - 1}; it looks "
+            f"{found.distance:.1f} tokens back on average.",
+        )
+        st.html(f'<div class="measures">{bars}</div>')
+
+
+def how_to_read() -> None:
+    """What the commonest shapes mean."""
+    with st.container(key="how_to_read"):
+        caption(
+            "How to read this.",
+            "Dark just under the diagonal: the token before. A dark first column: the sink, where "
+            "a head rests. A shifted diagonal: induction, what followed last time.",
+        )
 
 
 def zoomed(view: View) -> None:
@@ -129,10 +168,6 @@ def _map_figure(
         dim_sink=dim_sink,
         sizes=STAGE if stage else NORMAL,
     )
-
-
-def _grid_height(trace: Trace) -> int:
-    return min(540, 30 + round(540 * trace.n_layers / trace.n_heads))
 
 
 def _alt(view: View) -> str:

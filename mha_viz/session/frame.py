@@ -9,7 +9,8 @@ from mha_viz.session.view import View
 
 def begin() -> None:
     """The first call of a run."""
-    style.page_setup()
+    stage = st.session_state.get("stage", st.query_params.get("stage") == "true")
+    style.page_setup(stage=bool(stage))
 
 
 def run(page: StreamlitPage) -> None:
@@ -18,8 +19,15 @@ def run(page: StreamlitPage) -> None:
     if view is None:
         return
     theme = view.theme
-    colours = {"ink": theme.ink, "muted": theme.muted, "query": theme.query}
-    style.rules(stage=view.stage, colours=colours)
+    variables = {
+        "ink": theme.ink,
+        "muted": theme.muted,
+        "query": theme.query,
+        "track": theme.surface,
+        "bar": theme.accent,
+        "grid-ratio": f"{view.trace.n_heads} / {view.trace.n_layers + 0.4}",
+    }
+    style.rules(stage=view.stage, variables=variables)
     st.session_state["view"] = view
     page.run()
 

@@ -63,12 +63,9 @@ def view() -> View | None:
 
 
 def _model_input() -> str:
-    options = list(models.TITLES)
-    asked = st.session_state.get("link", {}).get("model")
     chosen = st.selectbox(
         "Model",
-        options,
-        format_func=lambda source: models.TITLES.get(source, source),
+        list(models.TITLES),
         key="model",
         bind="query-params",
         accept_new_options=True,
@@ -77,15 +74,12 @@ def _model_input() -> str:
             "on this machine that starts with ./ or /"
         ),
     )
-    del asked
     return (chosen or "bundled").strip()
 
 
 def _text_input() -> str:
-    state = st.session_state
-    state.setdefault("text", DEFAULT)
     text = st.text_area(
-        "Text", key="text", bind="query-params", height=132, max_chars=MAX_CHARACTERS,
+        "Text", DEFAULT, key="text", bind="query-params", height=132, max_chars=MAX_CHARACTERS,
         help="Ctrl + Enter shows it",
     )  # fmt: skip
     st.selectbox(
@@ -162,7 +156,6 @@ def _head_input(source: str, trace: Trace) -> tuple[int, int]:
         state["at"] = first
     at = st.selectbox(
         "Head", options, index=options.index(first), key="at", bind="query-params",
-        format_func=lambda at: at.replace("H", " H"),
         help="A click on a thumbnail or the arrow keys choose it too",
     )  # fmt: skip
     word = link.strayed("at", at)
@@ -185,7 +178,7 @@ def _looks() -> dict[str, Any]:
         "Stage mode", key="stage", bind="query-params",
         help="Larger type for a projector; the sidebar can be folded away",
     )  # fmt: skip
-    word = link.strayed("colour", scale)
+    word = link.strayed("colour", SCALE_NAMES[scale])
     if word:
         notice(word)
     theme = st.session_state.get("theme") or st.context.theme.type or "light"
@@ -193,11 +186,11 @@ def _looks() -> dict[str, Any]:
 
 
 def _token(trace: Trace) -> int:
-    """The pinned token; without a choice one in the middle, which looks back and is looked at."""
+    """The pinned token; without a choice the last, from which the model predicts."""
     chosen = st.session_state.get("token")
     if isinstance(chosen, int) and 0 <= chosen < trace.n_tokens:
         return chosen
-    return trace.n_tokens // 2
+    return trace.n_tokens - 1
 
 
 def _say_what_was_changed(trace: Trace) -> None:

@@ -27,8 +27,16 @@ def keep() -> None:
     """Writes the token and the zoomed part back to the address bar."""
     state = st.session_state
     token, window = state.get("token"), state.get("window")
-    _write("token", "" if token is None else str(token))
-    _write("window", "-".join(map(str, window)) if window else "")
+    wanted = {
+        "token": "" if token is None else str(token),
+        "window": "-".join(map(str, window)) if window else "",
+    }
+    for name, value in wanted.items():
+        if not value and name in st.query_params:
+            del st.query_params[name]
+    changed = {n: v for n, v in wanted.items() if v and st.query_params.get(n) != v}
+    if changed:
+        st.query_params.update(changed)
 
 
 def strayed(name: str, taken: str) -> str:
@@ -37,12 +45,3 @@ def strayed(name: str, taken: str) -> str:
     if asked is None or asked == taken:
         return ""
     return f"The link asks for {name} = {asked[:60]}, which is not there; {taken} is shown."
-
-
-def _write(name: str, value: str) -> None:
-    if st.query_params.get(name, "") == value:
-        return
-    if value:
-        st.query_params[name] = value
-    else:
-        del st.query_params[name]

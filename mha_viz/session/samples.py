@@ -2,7 +2,7 @@
 
 SAMPLES = {
     "A story told twice": (
-        "The fox asked the crow for the cheese.\nThe fox asked the crow for the"
+        "The king gave the princess a golden ring.\nThe king gave the princess a golden"
     ),
     "The cat and the rug": (
         "The cat sat on the mat.\nThe cat lay on the rug, naïve and very still.\nThe"

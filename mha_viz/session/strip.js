@@ -165,7 +165,7 @@ class Lens {
       chip.style.color = filled && place >= this.palette.ink_flips_at ? this.palette.ink_on_strong : "";
       const weight = i <= query ? looks : looked;
       number.textContent = weight >= SHOWN ? short(weight) : "";
-      under.style.height = looked >= SHOWN ? `${Math.max(2, 9 * Math.sqrt(looked))}px` : "0";
+      under.style.height = looked >= SHOWN ? `${Math.max(2, 7 * Math.sqrt(looked))}px` : "0";
     });
     this.keep(query);
     this.say(query);
@@ -350,11 +350,25 @@ class Lens {
       marks.push(row, this.rowLabel(row, map.gd, query));
     }
     map.overlay.replaceChildren(...marks);
-    for (const tick of map.gd.querySelectorAll(".ytick text, .xtick text")) {
-      const chosen = tick.__data__?.x === query;
-      const across = tick.closest(".xtick");
-      tick.style.fontWeight = chosen ? "700" : "";
-      tick.style.fill = chosen ? (across ? blue : orange) : this.palette.ink;
+    this.labels(map.gd, ".ytick text", "yaxis", query, orange);
+    this.labels(map.gd, ".xtick text", "xaxis", query, blue);
+  }
+
+  // The chosen token's label stands out; a label that would touch its neighbour is left out.
+  labels(gd, selector, axis, query, colour) {
+    const { l2p, tickfont } = gd._fullLayout[axis];
+    const ticks = [...gd.querySelectorAll(selector)].filter((tick) => tick.__data__);
+    const place = (tick) => l2p(tick.__data__.x);
+    const chosen = ticks.find((tick) => tick.__data__.x === query);
+    let last = -Infinity;
+    for (const tick of ticks.sort((a, b) => place(a) - place(b))) {
+      const own = tick === chosen;
+      const near = chosen && !own && Math.abs(place(tick) - place(chosen)) < tickfont.size;
+      const shown = own || (!near && place(tick) - last >= tickfont.size);
+      if (shown) last = place(tick);
+      tick.style.visibility = shown ? "" : "hidden";
+      tick.style.fontWeight = own ? "700" : "";
+      tick.style.fill = own ? colour : this.palette.ink;
     }
   }
 

@@ -18,7 +18,8 @@ _strip = st.components.v2.component(
     "mha_viz_strip",
     html=(
         '<div class="lens">\n<div class="strip" role="listbox" aria-label="Tokens"></div>\n'
-        '<div class="sentence" aria-live="polite"></div>\n<div class="legend"></div>\n</div>'
+        '<div class="below"><div class="sentence" aria-live="polite"></div>'
+        '<div class="legend"></div></div>\n</div>'
     ),
     css=(_HERE / "strip.css").read_text(encoding="utf-8"),
     js=(_HERE / "strip.js").read_text(encoding="utf-8"),

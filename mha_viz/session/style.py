@@ -7,6 +7,7 @@ import streamlit as st
 # A Material icon here would be fetched from a font server.
 _ICON = Path(__file__).resolve().parents[2] / "assets" / "icon.png"
 _RULES = """
+:root { --tall: max(22rem, min(33.75rem, calc(100vh - 23.4rem))); }
 .stMainBlockContainer { padding: 1rem 1.5rem 1rem 1rem; max-width: none; }
 .stMainBlockContainer [data-testid=stVerticalBlock] { gap: 0.4rem; }
 [data-testid=stSidebarContent] [data-testid=stVerticalBlock] { gap: 0.6rem; }
@@ -19,6 +20,14 @@ _RULES = """
 .caption { font-size: 0.875rem; line-height: 1.4rem; min-height: 1.4rem; }
 .st-key-head_grid image { image-rendering: pixelated; }
 .st-key-head_grid .nsewdrag, .st-key-head_grid .barlayer { cursor: pointer; }
+.st-key-grid_box { aspect-ratio: var(--grid-ratio); max-height: var(--tall); }
+.st-key-map_box { aspect-ratio: 1; max-height: var(--tall); }
+.measures { display: grid; grid-template-columns: max-content 1fr max-content; gap: 0.3rem 0.75rem;
+  align-items: center; color: var(--muted); font-size: 0.875rem; padding: 0.25rem 0.25rem 0 1.75rem; }
+.measures i { display: block; height: 0.6rem; background: var(--track); border-radius: 2px; }
+.measures i::before { content: ""; display: block; height: 100%; width: calc(100% * var(--w));
+  background: var(--bar); border-radius: 2px; }
+.measures b { color: var(--ink); font-weight: 500; font-variant-numeric: tabular-nums; }
 @media (max-width: 640px) {
   .stMainBlockContainer { padding: 2.75rem 0.75rem 1rem; }
   .st-key-head_grid image { image-rendering: auto; }
@@ -27,24 +36,25 @@ _RULES = """
 """
 _STAGE = """
 html { font-size: 20px; }
-.lead { display: none; }
-.stMainBlockContainer { padding-top: 0.4rem; padding-right: 2.5rem; }
-.caption .more { display: none; }
+.lead, .more, .st-key-how_to_read, .st-key-measures { display: none; }
+[data-testid=stExpandSidebarButton] { position: fixed; right: 0.25rem; top: 0.4rem; }
+.stMainBlockContainer { padding: 0.4rem 2.5rem 0.4rem 1rem; }
+:root { --tall: max(18rem, calc(100vh - 11rem)); }
 """
 
 
-def page_setup() -> None:
+def page_setup(*, stage: bool) -> None:
     """Title, width and sidebar of every page; the first call of a run."""
     st.set_page_config(
         page_title="GPT-2 attention",
         page_icon=str(_ICON),
         layout="wide",
-        initial_sidebar_state=300,
+        initial_sidebar_state="collapsed" if stage else 300,
     )
 
 
-def rules(*, stage: bool, colours: dict[str, str]) -> None:
-    """Writes the rules into the page, with the theme's colours as variables."""
-    variables = "".join(f"--{name}:{value};" for name, value in colours.items())
+def rules(*, stage: bool, variables: dict[str, str]) -> None:
+    """Writes the rules into the page, with colours and proportions as variables."""
+    values = "".join(f"--{name}:{value};" for name, value in variables.items())
     extra = _STAGE if stage else ""
-    st.html(f"<style>:root{{{variables}}}{_RULES}{extra}</style>")
+    st.html(f"<style>:root{{{values}}}{_RULES}{extra}</style>")
