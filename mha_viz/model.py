@@ -1,6 +1,6 @@
 """Model: a network, its tokenizer, and what is known about both. `checkpoints.load` makes it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -30,8 +30,8 @@ class Description:
 class Model:
     """A GPT-2 that may be shared by any number of threads; nothing about it ever changes."""
 
-    network: GPT2
-    tokenizer: Tokenizer
+    network: GPT2 = field(repr=False)
+    tokenizer: Tokenizer = field(repr=False)
     description: Description
 
     @property

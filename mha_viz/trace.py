@@ -106,7 +106,10 @@ class Trace:
         """`[L, H, s, s]`, s <= size: every pattern, max-pooled over square blocks of equal side.
 
         Never holds more than one pattern. `on_layer` is told the number of layers that are done.
+        Raises ShapeError for a size below 1.
         """
+        if size < 1:
+            raise ShapeError(f"size = {size}; a thumbnail has at least one cell a side.")
         block = -(-self.n_tokens // size)
         side = -(-self.n_tokens // block)
         out = np.empty((self.n_layers, self.n_heads, side, side), dtype=np.float32)

@@ -24,6 +24,7 @@ class Request:
     method: str
     path: str
     range: str | None
+    encoding: str | None
     authorization: str | None
 
     @property
@@ -102,10 +103,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = unquote(urlsplit(self.path).path)
-        asked = self.headers.get
-        self.hub.requests.append(
-            Request(self.command, path, asked("range"), asked("authorization"))
-        )
+        headers = (self.headers[name] for name in ("range", "accept-encoding", "authorization"))
+        self.hub.requests.append(Request(self.command, path, *headers))
         if self.hub.status is not None:
             return self.answer(self.hub.status)
         if self.hub.page is not None:

@@ -1,6 +1,7 @@
 """The real client against a hub on 127.0.0.1, on its good and its bad days."""
 
 import json
+import os
 import re
 import shutil
 import socket
@@ -209,13 +210,18 @@ def test_a_model_that_never_had_a_tokenizer(
     assert server.requests == []
 
 
-def test_a_complete_older_snapshot_is_better_than_none(
-    server: HubServer, publish: Callable[..., Path]
+def test_the_snapshot_of_main_comes_first_and_any_complete_one_next(
+    publish: Callable[..., Path],
 ) -> None:
     publish()
     fetched = fetch("some/model")
-    (fetched.folder.parents[1] / "refs" / "main").write_text("f" * 40)
-    assert fetch("some/model").folder == fetched.folder
+    newer = fetched.folder.with_name("f" * 40)
+    shutil.copytree(fetched.folder, newer)
+    os.utime(newer, (2**32, 2**32))
+    assert fetch("some/model").revision == fetched.revision
+    (newer / "config.json").unlink()
+    (fetched.folder.parents[1] / "refs" / "main").write_text(newer.name)
+    assert fetch("some/model").revision == fetched.revision
 
 
 def test_tokenizer_alone(server: HubServer, publish: Callable[..., Path]) -> None:
@@ -448,6 +454,7 @@ def test_a_connection_that_breaks_once(server: HubServer, publish: Callable[...,
     assert [request.range for request in server.asked_for(WEIGHTS)] == (
         [None, None, f"bytes={MB}-", f"bytes={MB}-"]  # each time to the hub, then to its store
     )
+    assert {request.encoding for request in server.requests} == {"identity"}
 
 
 def test_a_connection_that_stays_broken(server: HubServer, publish: Callable[..., Path]) -> None:
@@ -578,7 +585,8 @@ def test_when_the_first_stops_the_second_goes_on(
     cancel, started = threading.Event(), threading.Event()
 
     def stop_halfway(progress: Progress) -> None:
-        started.set()
+        if progress.done:
+            started.set()
         if progress.done > MB:
             cancel.set()
 
@@ -605,7 +613,7 @@ def test_one_who_waits_can_leave(server: HubServer, publish: Callable[..., Path]
         return fetch("some/model", cancel=cancel)
 
     first, other = run_together(
-        lambda: fetch("some/model", on_progress=lambda _: started.set()), second
+        lambda: fetch("some/model", on_progress=lambda now: now.done and started.set()), second
     )
     assert isinstance(other, Cancelled)
     assert not first.from_cache

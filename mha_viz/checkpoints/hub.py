@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,8 +20,9 @@ from mha_viz.errors import Cancelled, CheckpointError, MhaVizError, SourceError
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 import httpx2
+from filelock import FileLock, Timeout
 from huggingface_hub import constants, get_session, get_token, hf_raise_for_status
-from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
+from huggingface_hub.errors import GatedRepoError, HfHubHTTPError
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 # What makes a tokenizer comes last: a fetch that was cut short must not look complete.
@@ -36,7 +36,6 @@ _REPO_ID = re.compile(rf"(?!.*(?:--|\.\.))(?:{_PART}/)?{_PART}(?<!\.git)")
 _SHARD = re.compile(r'"([A-Za-z0-9_][A-Za-z0-9_.-]*\.safetensors)"')
 _ELSE = "The bundled model, and any that was fetched before, work without the hub."
 _KEPT = "What has arrived is kept: the next try goes on from there."
-_locks: defaultdict[Path, threading.Lock] = defaultdict(threading.Lock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +97,34 @@ class _Model:
         self.offline = offline.upper() in constants.ENV_VARS_TRUE_VALUES or constants.HF_HUB_OFFLINE
         self.name, self.on_progress, self.cancel = name, on_progress, cancel
         self.done = self.total = 0
+        self.files: dict[str, tuple[int, Path]] = {}  # name -> size, and its blob, named by hash
 
     def obtain(self, *, weights: bool = True) -> Fetched:
-        # Of two visitors who ask for one model, the second waits and finds it in the cache.
-        while not _locks[self.root].acquire(timeout=0.1):
-            self.report(CONFIG)
-        try:
-            with _explained(self.name):
+        with _explained(self.name):
+            if folder := self.cached(weights):
+                return Fetched(folder, folder.name, from_cache=True)
+            if self.offline:
+                raise SourceError(f"HF_HUB_OFFLINE is set, and {self.name} is not cached. {_ELSE}")
+            with self.turn():
                 if folder := self.cached(weights):
                     return Fetched(folder, folder.name, from_cache=True)
                 self.download(weights)
                 return Fetched(self.folder, self.folder.name, from_cache=False)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Of several threads or processes that want one model, one fetches it; the others wait."""
+        locks = self.root.parent / ".locks" / self.root.name
+        locks.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(locks / "mha-viz.lock")
+        while not lock.is_locked:
+            self.report(CONFIG)
+            with suppress(Timeout):
+                lock.acquire(timeout=0.1)
+        try:
+            yield
         finally:
-            _locks[self.root].release()
+            lock.release()
 
     def cached(self, weights: bool) -> Path | None:
         """A complete snapshot: that of `main` if possible, else the newest."""
@@ -134,8 +148,6 @@ class _Model:
 
     def download(self, weights: bool) -> None:
         """Config first, which may refuse the model; then everything small; then the weights."""
-        if self.offline:
-            raise SourceError(f"HF_HUB_OFFLINE is set, and {self.name} is not cached. {_ELSE}")
         self.look()
         names = ["generation_config.json", *self.weights()] if weights else []
         names = [name for name in (*TOKENIZER, *names) if name in self.files]
@@ -153,7 +165,6 @@ class _Model:
 
     def look(self) -> None:
         """Asks the hub which commit it has, and which files, with their sizes and hashes."""
-        self.report(CONFIG)
         # Of a compressed answer neither size nor range would be those of the file.
         self.headers = {"accept-encoding": "identity", "user-agent": "mha-viz"}
         if not constants.HF_HUB_DISABLE_IMPLICIT_TOKEN and (token := get_token()):
@@ -164,13 +175,9 @@ class _Model:
         try:
             listing = answer.json()
             self.folder = self.root / "snapshots" / listing["sha"]
-            self.files = {
-                one["rfilename"]: (
-                    int(one["size"]),
-                    (one.get("lfs") or {}).get("sha256") or one["blobId"],
-                )
-                for one in listing["siblings"]
-            }
+            for one in listing["siblings"]:
+                digest = (one.get("lfs") or {}).get("sha256") or one["blobId"]
+                self.files[one["rfilename"]] = int(one["size"]), self.root / "blobs" / digest
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise SourceError(
                 f"What answered for {self.name} is not the model hub. A network that asks for a "
@@ -197,15 +204,12 @@ class _Model:
             "code and are not fetched: choose another model, or download it and allow its folder."
         )
 
-    def blob(self, name: str) -> tuple[Path, Path]:
-        """Where a file lies once all of it is there, and where until then."""
-        blob = self.root / "blobs" / self.files[name][1]
-        return blob, blob.with_name(f"{blob.name}.incomplete")
-
     def check_space(self, names: list[str]) -> None:
         """Refuses now what the disk could not hold later."""
-        here = sum(p.stat().st_size for name in names for p in self.blob(name) if p.is_file())
-        missing, free = self.total - self.done - here, shutil.disk_usage(self.root).free
+        blobs = [self.files[name][1] for name in names]
+        kept = [file for blob in blobs for file in (blob, _partial(blob)) if file.is_file()]
+        missing = self.total - self.done - sum(file.stat().st_size for file in kept)
+        free = shutil.disk_usage(self.root).free
         if missing > free:
             raise SourceError(
                 f"{self.name} needs {missing / 1e6:,.0f} MB more, and the disk of the cache has "
@@ -214,40 +218,40 @@ class _Model:
 
     def get(self, name: str) -> None:
         """Puts one file into the snapshot: a link to its blob, as huggingface_hub does it."""
-        self.report(name)
-        link, (blob, partial) = self.folder / name, self.blob(name)
+        link, (size, blob) = self.folder / name, self.files[name]
         if not link.is_file():
             blob.parent.mkdir(parents=True, exist_ok=True)
             link.parent.mkdir(parents=True, exist_ok=True)
             if not blob.is_file():
-                self.fill(name, partial)
-                partial.replace(blob)
+                self.fill(name, size, blob)
             link.unlink(missing_ok=True)
             try:
                 link.symlink_to(os.path.relpath(blob, link.parent))
             except OSError:  # Windows, without the right to make links
                 blob.replace(link)
-        self.done += self.files[name][0]
+        self.done += size
         self.report(name)
 
-    def fill(self, name: str, partial: Path) -> None:
+    def fill(self, name: str, size: int, blob: Path) -> None:
         """Streams until all is there, however often the connection breaks, and checks the hash."""
-        (size, expected), stuck = self.files[name], 0
+        partial, stuck = _partial(blob), 0
         partial.touch()
         while (start := partial.stat().st_size) < size:
             if stuck == TRIES:
                 raise SourceError(f"The connection broke while {self.name} was fetched. {_KEPT}")
+            self.report(name, start)
             with suppress(httpx2.RequestError):
                 self.stream(name, partial, start)
             stuck = 0 if partial.stat().st_size > start else stuck + 1
             self.cancel.wait(PAUSE if stuck else 0)
         # The hub names a large file by its SHA-256, a small one by git's SHA-1.
-        hasher = hashlib.sha256() if len(expected) == 64 else hashlib.sha1(b"blob %d\0" % size)
+        hasher = hashlib.sha256() if len(blob.name) == 64 else hashlib.sha1(b"blob %d\0" % size)
         with partial.open("rb") as file:
-            actual = hashlib.file_digest(file, lambda: hasher).hexdigest()
-        if actual != expected:
+            digest = hashlib.file_digest(file, lambda: hasher).hexdigest()
+        if digest != blob.name:
             partial.unlink()
             raise SourceError(f"{name} of {self.name} arrived damaged. Try again.")
+        partial.replace(blob)
 
     def stream(self, name: str, partial: Path, start: int) -> None:
         url = f"{self.endpoint}/{self.name}/resolve/{self.folder.name}/{name}"
@@ -265,6 +269,10 @@ class _Model:
         self.on_progress(Progress(self.done + here, self.total, name))
 
 
+def _partial(blob: Path) -> Path:
+    return blob.with_suffix(".incomplete")
+
+
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
     """Whatever the network and the disk raise becomes a SourceError that says what to do."""
@@ -274,9 +282,9 @@ def _explained(name: str) -> Iterator[None]:
         raise
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
         status = error.response.status_code if isinstance(error, HfHubHTTPError) else 0
-        if isinstance(error, GatedRepoError) or status == 403:
+        if isinstance(error, GatedRepoError):
             why = "is gated: ask for access on its page, then log in with `hf auth login`."
-        elif isinstance(error, RepositoryNotFoundError) or status == 401:
+        elif status in (401, 404):
             why = "is unknown or private: check the spelling, or log in with `hf auth login`."
         elif status:
             why = f"cannot be had: the model hub answers with error {status}. Try later. {_ELSE}"

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from mha_viz.attention import attention_scores, causal_mask, masked_softmax
+from mha_viz.checkpoints.config import ALIASES
 from mha_viz.errors import CheckpointError, SourceError
 from mha_viz.gpt2 import GPT2
 
@@ -21,6 +22,17 @@ from transformers.models.gpt2.tokenization_gpt2 import GPT2Tokenizer
 from transformers.utils import logging
 
 TOLERANCE = 1e-4  # relative to the largest logit; float32 on a full-size model stays below 1e-5
+COMPUTED_WITH = (  # what config.json says beyond this changes no logit and no pattern
+    *ALIASES,
+    *ALIASES.values(),
+    "activation_function",
+    "layer_norm_epsilon",
+    "n_inner",
+    "reorder_and_upcast_attn",
+    "scale_attn_by_inverse_layer_idx",
+    "scale_attn_weights",
+    "vocab_size",
+)
 
 
 def build(folder_config: dict[str, Any], tensors: dict[str, Tensor], name: str) -> GPT2LMHeadModel:
@@ -30,8 +42,12 @@ def build(folder_config: dict[str, Any], tensors: dict[str, Tensor], name: str) 
     """
     logging.disable_progress_bar()
     try:
-        config = TheirConfig.from_dict(folder_config)
-        config.tie_word_embeddings = "lm_head.weight" not in tensors
+        config = TheirConfig(
+            **{key: folder_config[key] for key in COMPUTED_WITH if key in folder_config},
+            tie_word_embeddings="lm_head.weight" not in tensors,
+            bos_token_id=None,
+            eos_token_id=None,
+        )
         model, report = GPT2LMHeadModel.from_pretrained(
             None,
             config=config,

@@ -32,14 +32,16 @@ def view() -> View | None:
         source = _model_input()
         text = _text_input()
         below = st.container()
+    shown_source, shown_text = state.get("shown", ("bundled", ""))
     loaded = _obtain(source)
-    if loaded is None or not text:
-        if loaded is not None:
-            _ask_for_text()
-        source, text = state.get("shown", ("bundled", ""))
-        if not text:
-            return None
+    if loaded is None:
+        source = shown_source
         loaded = models.model(source)
+    if not text:
+        _ask_for_text()
+        text = shown_text
+    if not text:
+        return None
     with below:
         cut = _cut_input(loaded, text)
         trace, words = _traced(source, text, cut)
@@ -201,10 +203,12 @@ def _say_what_was_changed(trace: Trace) -> None:
             f"The text has {total:,} tokens; this model reads {trace.n_tokens:,}. {kept} "
             f"{trace.n_tokens:,} shown, {trace.left_out:,} left out at the {trace.cut}."
         )
-    if trace.replaced:
+    # A browser replaces what it cannot send before it comes here.
+    lost = trace.replaced + trace.text.count("\ufffd")
+    if lost:
         notice(
-            f"{trace.replaced} character{'s' if trace.replaced > 1 else ''} of the text were no "
-            "valid Unicode; each stands as U+FFFD."
+            f"The text holds U+FFFD {lost} time{'s' * (lost > 1)}: it stands for characters that "
+            "were no valid Unicode."
         )
 
 

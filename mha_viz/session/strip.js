@@ -6,6 +6,17 @@
 
 const instances = new WeakMap();
 
+// Half a surrogate pair cannot be sent to a server; without this the whole text would be lost.
+const setValue = Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set;
+if (!window.mhaVizWellFormed && "".toWellFormed) {
+  window.mhaVizWellFormed = true;
+  document.addEventListener("input", ({ target }) => {
+    if (target instanceof HTMLTextAreaElement && !target.value.isWellFormed()) {
+      setValue.call(target, target.value.toWellFormed());
+    }
+  }, true);
+}
+
 export default function ({ data, parentElement, setStateValue }) {
   let lens = instances.get(parentElement);
   if (!lens) {
@@ -41,8 +52,8 @@ class Lens {
     this.strip.onpointerover = (event) => this.preview(this.position(event.target));
     this.strip.onpointerleave = () => this.preview(null);
     this.strip.onclick = (event) => this.pin(this.position(event.target));
-    this.strip.onfocusin = (event) => this.preview(this.position(event.target));
-    this.strip.onfocusout = () => this.preview(null);
+    this.strip.addEventListener("focusin", (event) => this.preview(this.position(event.target)));
+    this.strip.addEventListener("focusout", () => this.preview(null));
   }
 
   destroy() {

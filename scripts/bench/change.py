@@ -1,0 +1,90 @@
+"""From a key press to the picture of another head, 64 tokens, in wall time inside the page.
+
+Two servers run the same app on the bundled model, each with a page of its own; they take turns,
+and every press leads to a head that neither has drawn before. One runs as it comes. The other has
+Streamlit's defaults: a collection of all garbage after each run, a watcher on the source files, and
+a gc.freeze that does nothing. The clock stops when the title names the new head and the heatmap
+is another one, decoded, and two frames have passed.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from statistics import median
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from bench.common import WINDOW, NotMeasured, Row, at_least, chromium, text_of
+from bench.server import IDLE, MAP, PATIENCE, SETTLED, server
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+T = 64
+LAYERS, HEADS = 4, 6  # of the bundled model
+WARM_UP = 3  # presses that do not count
+PAUSE = 1.0  # seconds between two presses, so that a collection has ended
+DEFAULTS = ("--runner.postScriptGC", "true", "--server.fileWatcherType", "auto")
+NO_FREEZE = "import gc\ngc.freeze = lambda: None"
+PRESS = f"""async ([key, name]) => {{
+  const title = () => document.querySelector(".lead b")?.textContent;
+  const picture = () => document.querySelector("{MAP}")?.href.baseVal;
+  const before = picture();
+  const start = performance.now();
+  const press = {{ key, bubbles: true, cancelable: true }};
+  document.body.dispatchEvent(new KeyboardEvent("keydown", press));
+  while (title() !== name || !picture() || picture() === before) {{
+    await new Promise(requestAnimationFrame);
+    if (performance.now() - start > {1000 * PATIENCE}) throw new Error(`${{name}} did not come`);
+  }}
+  await ({SETTLED})();
+  return performance.now() - start;
+}}"""
+
+
+def change(quick: bool) -> Iterator[Row]:
+    """One row: our settings against Streamlit's."""
+    path = list(snake())[: WARM_UP + 9 if quick else None]
+    times: dict[str, list[float]] = {"theirs": [], "ours": []}
+    with ExitStack() as stack:
+        browser = stack.enter_context(chromium())
+        theirs, _ = stack.enter_context(server(*DEFAULTS, before=NO_FREEZE))
+        ours, _ = stack.enter_context(server())
+        pages = {"theirs": opened(browser, theirs), "ours": opened(browser, ours)}
+        for key, name in path:
+            for side, page in pages.items():
+                time.sleep(PAUSE)
+                times[side].append(page.evaluate(PRESS, [key, name]))
+                page.wait_for_selector(IDLE)
+    medians = {side: median(values[WARM_UP:]) for side, values in times.items()}
+    yield at_least(
+        f"Another head in the browser, T = {T}", medians["theirs"], medians["ours"], 2.5, "ms",
+        f"In the browser: from the key until the new heatmap is drawn, median of "
+        f"{len(path) - WARM_UP} heads; against the same app with Streamlit's default settings "
+        "(garbage collection after each run, file watcher) and without gc.freeze.",
+    )  # fmt: skip
+
+
+def snake() -> Iterator[tuple[str, str]]:
+    """(key, head it leads to): every head once, from L0 H0 on, to and fro."""
+    for layer in range(LAYERS):
+        forth = layer % 2 == 0
+        heads = range(HEADS) if forth else range(HEADS - 1, -1, -1)
+        for step, head in enumerate(heads):
+            if layer or step:
+                key = "ArrowDown" if not step else "ArrowRight" if forth else "ArrowLeft"
+                yield key, f"L{layer} H{head}"
+
+
+def opened(browser: "Browser", address: str) -> "Page":
+    """The page at rest, with the text of the benchmark and the first head chosen."""
+    page = browser.new_context(viewport=WINDOW).new_page()
+    page.set_default_timeout(1e3 * PATIENCE)
+    page.goto(f"{address}/?{urlencode({'text': text_of(T), 'at': 'L0H0'})}")
+    page.wait_for_selector(MAP, state="attached")
+    time.sleep(PAUSE)
+    page.wait_for_selector(IDLE)
+    said = page.inner_text(".lead")
+    if f"{T} tokens" not in said or "L0 H0" not in said:
+        raise NotMeasured(f"the page shows “{said}” in place of {T} tokens and L0 H0.")
+    return page

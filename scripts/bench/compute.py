@@ -1,0 +1,150 @@
+"""A text through GPT-2 small: ours against transformers, in CPU time and peak memory.
+
+Theirs is GPT2LMHeadModel in eager mode with output_attentions and without a key/value cache: the
+usual way to see all heads. Ours is Model.trace: tokens, q, k and v of every layer, last logits;
+patterns come from it on demand. The weights are random, seeded, and shared by both sides; c_attn
+is four times as large as usual, so that the patterns have peaks.
+"""
+
+import functools
+import gc
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+
+for library in ("OMP", "OPENBLAS", "MKL"):  # before numpy and torch read it
+    os.environ[f"{library}_NUM_THREADS"] = "1"
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from transformers.models.gpt2.configuration_gpt2 import GPT2Config as TheirConfig
+from transformers.models.gpt2.modeling_gpt2 import GPT2LMHeadModel
+
+from bench.common import TOKENIZER, NotMeasured, Row, at_least, text_of, turns
+from mha_viz.checkpoints.names import adopt
+from mha_viz.gpt2 import GPT2Config
+from mha_viz.model import Description, Model
+from mha_viz.trace import Trace
+
+LONG = 1024
+GOALS = {64: 1.4, 256: 1.4, LONG: 1.8}
+REPEATS = {64: 15, 256: 7, LONG: 5}
+QUICK = {64: 5, 256: 3, LONG: 1}
+EQUAL = 5e-4  # float32, twelve layers of peaked patterns: how far two right answers may differ
+HEADS = [(layer, 5 * layer % 12) for layer in range(12)]
+CPU = (
+    "Every head: CPU time with 1 thread, against GPT2LMHeadModel in eager mode with "
+    "output_attentions. Ours is Model.trace, its tokenizer included."
+)
+
+
+@functools.cache
+def both() -> tuple[GPT2LMHeadModel, Model]:
+    """GPT-2 small as transformers has it, and ours on the same storage."""
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    theirs = GPT2LMHeadModel(TheirConfig(attn_implementation="eager")).eval().requires_grad_(False)
+    for block in theirs.transformer.h:
+        block.attn.c_attn.weight.mul_(4)
+    network = adopt(theirs.state_dict(), GPT2Config())
+    about = Description("random GPT-2 small", "folder", "float32", theirs.num_parameters(), "")
+    return theirs, Model(network, Tokenizer.from_file(str(TOKENIZER)), about)
+
+
+def sides(n_tokens: int) -> tuple[Callable[[], tuple[torch.Tensor, ...]], Callable[[], Trace]]:
+    """What is compared: all attentions by transformers, and a trace by us, of one text."""
+    theirs, ours = both()
+    text = text_of(n_tokens)
+    ids = torch.tensor([ours.encode(text)[0]])
+
+    @torch.inference_mode()
+    def run_theirs() -> tuple[torch.Tensor, ...]:
+        out = theirs(ids, output_attentions=True, use_cache=False)
+        return (out.logits, *out.attentions)
+
+    return run_theirs, lambda: ours.trace(text)
+
+
+@functools.cache
+def times(n_tokens: int, quick: bool) -> dict[str, float]:
+    """Median CPU seconds of theirs, ours, and of twelve patterns of a trace."""
+    run_theirs, run_ours = sides(n_tokens)
+    trace = run_ours()
+    return turns(
+        {
+            "theirs": run_theirs,
+            "ours": run_ours,
+            "patterns": lambda: [trace.pattern(*head) for head in HEADS],
+        },
+        (QUICK if quick else REPEATS)[n_tokens],
+    )
+
+
+def forward(quick: bool) -> Iterator[Row]:
+    """One row for each length of text."""
+    check_equal()
+    for n_tokens, goal in GOALS.items():
+        taken = times(n_tokens, quick)
+        yield at_least(
+            f"Every head reachable, T = {n_tokens}", 1e3 * taken["theirs"], 1e3 * taken["ours"],
+            goal, "ms", CPU,
+        )  # fmt: skip
+
+
+def head(quick: bool) -> Iterator[Row]:
+    """A pattern of a text that was run already: at most 10 ms, and far from a run of the model."""
+    taken = times(LONG, quick)
+    theirs, ours = 1e3 * taken["theirs"], 1e3 * taken["patterns"] / len(HEADS)
+    row = at_least(f"Another head, T = {LONG}", theirs, ours, 500, "ms")
+    yield Row(
+        row.what, row.theirs, row.ours, row.ratio, f"{row.goal}, 10 ms at most",
+        row.met and ours <= 10, "Another head: Trace.pattern, a mean over 12 heads; CPU time.",
+    )  # fmt: skip
+
+
+def memory(quick: bool) -> Iterator[Row]:
+    """The most that one run adds to the memory of a process that holds the model already."""
+    if not Path("/proc/self/clear_refs").exists():
+        raise NotMeasured("peak memory is read from /proc, which only Linux has.")
+    found: dict[str, list[float]] = {"theirs": [], "ours": []}
+    for _ in range(1 if quick else 3):
+        for side, values in found.items():
+            with multiprocessing.get_context("spawn").Pool(1) as fresh:
+                values.append(fresh.apply(peak, (side,)))
+    yield at_least(
+        f"Peak memory, T = {LONG}", median(found["theirs"]), median(found["ours"]), 3.3, "MB",
+        "Peak memory: what one run adds at most (VmHWM), its result held, a fresh process a side.",
+    )  # fmt: skip
+
+
+def peak(side: str) -> float:
+    """Megabytes that a run of this side adds at most; for a process that did nothing before."""
+    index = ("theirs", "ours").index(side)
+    sides(16)[index]()
+    run = sides(LONG)[index]
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forget the peak so far
+    before = resident("VmRSS")
+    result = run()
+    after = resident("VmHWM")
+    del result
+    return after - before
+
+
+def resident(field: str) -> float:
+    """A line of this process's status, in megabytes of 10^6 bytes."""
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith(field))
+
+
+def check_equal() -> None:
+    """Both sides must have computed the same patterns, or there is nothing to compare."""
+    run_theirs, run_ours = sides(64)
+    trace = run_ours()
+    for layer, theirs in enumerate(run_theirs()[1:]):
+        distance = float(np.abs(trace.patterns(layer) - theirs[0].numpy()).max())
+        if distance > EQUAL:
+            raise NotMeasured(f"the patterns of layer {layer} differ by {distance:.1e}.")

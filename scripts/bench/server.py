@@ -1,0 +1,78 @@
+"""The app, started as a person starts it, on a free port; and what its page shows when drawn."""
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.common import ROOT, NotMeasured
+
+PATIENCE = 120  # seconds
+MAP = ".st-key-head_map .hm image"
+IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
+SETTLED = f"""async () => {{
+  const copy = new Image();
+  copy.src = document.querySelector("{MAP}").href.baseVal;
+  await copy.decode();
+  for (const _ of [1, 2]) await new Promise(requestAnimationFrame);
+}}"""
+STREAMLIT = "from streamlit.web.cli import main\nmain(prog_name='streamlit')"
+
+
+@contextmanager
+def server(*options: str, before: str = "") -> Iterator[tuple[str, Path]]:
+    """Its address, as soon as the port answers, and its log.
+
+    `options` go to `streamlit run`; the Python code `before` runs first in its process.
+    """
+    port = free_port()
+    first = ["-c", f"{before}\n{STREAMLIT}"] if before else ["-m", "streamlit"]
+    command = [
+        sys.executable, *first, "run", "app.py", "--server.headless", "true",
+        "--server.port", str(port), *options,
+    ]  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        with log.open("wb") as out:
+            process = subprocess.Popen(
+                command, cwd=ROOT, env=environment(), stdout=out, stderr=subprocess.STDOUT
+            )
+        try:
+            wait_for(port, process, log)
+            yield f"http://localhost:{port}", log
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def environment() -> dict[str, str]:
+    """That of the person, without the limit to one thread that the other measurements need."""
+    return {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Returns when the port answers; raises NotMeasured when the server ends or says nothing."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            socket.create_connection(("localhost", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.01)
+    said = log.read_text(encoding="utf-8", errors="replace")[-600:]
+    raise NotMeasured(f"the app did not start. It said:\n{said}")

@@ -1,0 +1,84 @@
+"""From `streamlit run app.py` to the first picture of the bundled model, in wall time.
+
+The clock starts with the server's process. As soon as its port answers, a page that was open and
+blank goes there, in a Chromium that was running, with an empty cache; the clock stops when the
+heatmap is decoded and two frames have passed. Against it stands what no such app can do without:
+`python -c "import torch, streamlit"`. One more start, not timed, watches what the server imports.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from statistics import median
+from typing import TYPE_CHECKING
+
+from bench.common import ROOT, WINDOW, Row, chromium, show
+from bench.server import IDLE, MAP, PATIENCE, SETTLED, environment, server
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+FACTOR, SECONDS = 1.5, 2.0
+SEEN = "transformers was imported"
+WATCH = f"""
+import sys
+class Watch:
+    def find_spec(name, path=None, target=None):
+        if name.startswith("transformers."):
+            print("{SEEN}", flush=True)
+sys.meta_path.insert(0, Watch)
+"""
+
+
+def start(quick: bool) -> Iterator[Row]:
+    """One row: the picture may take 1.5 times the imports, and 2 seconds."""
+    imports, pictures = [], []
+    with chromium() as browser:
+        seen = imports_transformers(browser)
+        import_both()
+        for _ in range(2 if quick else 7):
+            imports.append(import_both())
+            pictures.append(first_picture(browser))
+    least, picture = median(imports), median(pictures)
+    allowed = FACTOR * least + SECONDS
+    yield Row(
+        "First picture after `streamlit run`", show(least, "s"), show(picture, "s"),
+        f"({show(picture, 's')} − {SECONDS:g} s) = {show((picture - SECONDS) / least, '×')}",
+        f"{FACTOR:g} × + {SECONDS:g} s = {show(allowed, 's')} at most, without transformers",
+        picture <= allowed and not seen,
+        "First picture: wall time from the start of the process until the heatmap is drawn in a "
+        "running Chromium; against `import torch, streamlit`. The server "
+        f"{'imported' if seen else 'did not import'} transformers on the way.",
+    )  # fmt: skip
+
+
+def import_both() -> float:
+    begun = time.perf_counter()
+    command = [sys.executable, "-c", "import torch, streamlit"]
+    subprocess.run(command, cwd=ROOT, env=environment(), check=True)
+    return time.perf_counter() - begun
+
+
+def first_picture(browser: "Browser") -> float:
+    context = browser.new_context(viewport=WINDOW)
+    page = context.new_page()
+    begun = time.perf_counter()
+    with server() as (address, _):
+        page.goto(address, wait_until="commit", timeout=1e3 * PATIENCE)
+        page.wait_for_selector(MAP, state="attached", timeout=1e3 * PATIENCE)
+        page.evaluate(SETTLED)
+        taken = time.perf_counter() - begun
+        context.close()
+    return taken
+
+
+def imports_transformers(browser: "Browser") -> bool:
+    """Whether the server has imported transformers when its page is drawn and at rest."""
+    page = browser.new_page()
+    with server(before=WATCH) as (address, log):
+        page.goto(address, timeout=1e3 * PATIENCE)
+        page.wait_for_selector(MAP, state="attached", timeout=1e3 * PATIENCE)
+        page.wait_for_selector(IDLE, timeout=1e3 * PATIENCE)
+        page.close()
+        return SEEN in log.read_text(encoding="utf-8", errors="replace")

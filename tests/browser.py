@@ -1,0 +1,62 @@
+"""A served app and a real browser, for the tests that a script alone cannot make."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+ARGS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync "
+    "--disable-background-networking --disable-component-update"
+).split()
+IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
+
+
+def chromium() -> str | None:
+    """Where this machine's Chromium is, if it has one."""
+    return next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def served(log: Path, **environment: str) -> Iterator[str]:
+    """The address of an app that runs while the block does."""
+    port = free_port()
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
+    command += ["--server.port", str(port)]
+    with log.open("w") as out:
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdout=out, stderr=out, env={**os.environ, **environment}
+        )
+        try:
+            address = f"http://localhost:{port}"
+            _wait(f"{address}/_stcore/health", process)
+            yield address
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+
+
+def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + 60
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            with urllib.request.urlopen(url, timeout=5):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.1)
+    raise AssertionError("the app did not start")

@@ -1,0 +1,185 @@
+"""The page as a script: inputs, links, messages. What needs a browser is in test_browser.py."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from mha_viz.checkpoints import hub
+from mha_viz.session.messages import plain
+from mha_viz.session.samples import DEFAULT, SAMPLES
+
+ROOT = Path(__file__).resolve().parent.parent
+CASES = [
+    case
+    for case in json.loads((ROOT / "tests" / "cases" / "texts.json").read_text(encoding="utf-8"))
+    if case["text"] and case["name"] != "full context"  # these two have tests of their own
+]
+
+
+@pytest.fixture(autouse=True)
+def _fresh_caches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(ROOT)
+    yield
+    st.cache_data.clear()
+
+
+def app(**link: str) -> AppTest:
+    test = AppTest.from_file(str(ROOT / "pages" / "_frame.py"), default_timeout=60)
+    for name, value in link.items():
+        test.query_params[name] = value
+    return test.run()
+
+
+def figures(test: AppTest) -> list[dict]:
+    return [json.loads(chart.proto.spec) for chart in test.get("plotly_chart")]
+
+
+def lead(test: AppTest) -> str:
+    return next(h.proto.body for h in test.get("html") if "class=\"lead\"" in h.proto.body)
+
+
+def strip(test: AppTest) -> dict:
+    return json.loads(test.get("bidi_component")[0].proto.json)
+
+
+def said(test: AppTest) -> str:
+    return " ".join(box.value for kind in (test.error, test.warning, test.info) for box in kind)
+
+
+def test_the_first_page_shows_the_bundled_model_on_a_sample() -> None:
+    test = app()
+    assert not test.exception
+    assert said(test) == ""
+    grid, heatmap = figures(test)
+    assert grid["data"][0]["type"] == "bar"
+    assert heatmap["data"][0]["type"] == "heatmap"
+    assert "<b>L3 H4</b>" in lead(test)
+    assert test.text_area(key="text").value == DEFAULT
+
+
+@pytest.mark.parametrize("at", ["L0H0", "L2H5", "L3H1"])
+def test_a_link_restores_head_token_window_and_colour(at: str) -> None:
+    test = app(at=at, token="5", window="4-9-2-7", colour="weight", sink="true", text="a b c d e f")
+    assert not test.exception
+    assert strip(test)["at"] == at
+    assert strip(test)["token"] == 5
+    assert strip(test)["window"] == [4, 9, 2, 7]
+    assert strip(test)["scale"] == "weight"
+    assert test.text_area(key="text").value == "a b c d e f"
+    assert test.toggle(key="sink").value
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        {"at": "L99H0"}, {"at": "nonsense"}, {"colour": "nope"}, {"at": "L3H4<b>"},
+    ],
+)  # fmt: skip
+def test_a_bad_value_in_a_link_falls_back_with_a_word(link: dict[str, str]) -> None:
+    test = app(**link)
+    assert not test.exception
+    (name,) = link
+    assert "The link asks for" in said(test)
+    assert name in said(test)
+    assert len(figures(test)) == 2
+
+
+@pytest.mark.parametrize(
+    "link",
+    [{"token": "-3"}, {"token": "x" * 500}, {"token": "99999999999"}, {"window": "1-2"},
+     {"window": "9-1-9-1"}, {"stage": "maybe"}, {"sink": "🙂"}, {"unknown": "1"}],
+)  # fmt: skip
+def test_an_odd_link_never_breaks_the_page(link: dict[str, str]) -> None:
+    test = app(**link)
+    assert not test.exception
+    assert len(figures(test)) == 2
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c["name"])
+def test_every_case_is_drawn_with_a_row_for_each_token(case: dict[str, str]) -> None:
+    test = app(text=case["text"].encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    assert not test.exception
+    data = strip(test)
+    assert len(data["tokens"]) == len(figures(test)[1]["layout"]["yaxis"]["tickvals"]) or (
+        len(data["tokens"]) > 60
+    )
+
+
+def test_an_empty_text_asks_for_one_and_keeps_what_was_shown() -> None:
+    test = app()
+    before = strip(test)["tokens"]
+    test.text_area(key="text").set_value("").run()
+    assert not test.exception
+    assert "Type a sentence" in said(test)
+    assert strip(test)["tokens"] == before
+    test.button[0].click().run()
+    assert "Type a sentence" not in said(test)
+    assert test.text_area(key="text").value == next(iter(SAMPLES.values()))
+
+
+def test_an_empty_text_at_the_start_is_no_error() -> None:
+    test = app(text="")
+    assert not test.exception
+    assert "Type a sentence" in said(test)
+
+
+def test_one_token_looks_at_itself() -> None:
+    test = app(text="a")
+    assert not test.exception
+    assert "1 token<" in lead(test).replace(" · <b>", "<")
+    assert "at least two tokens" in " ".join(h.proto.body for h in test.get("html"))
+
+
+@pytest.mark.parametrize("extra", [0, 1, 9216])
+def test_a_text_over_the_limit_is_cut_with_a_word(extra: int) -> None:
+    text = " the" * (1024 + extra)
+    test = app(text=text)
+    assert not test.exception
+    assert len(strip(test)["tokens"]) == 1024
+    if extra:
+        assert plain(f"{extra:,} left out at the end") in said(test)
+        test.session_state["cut"] = "start"
+        test.run()
+        assert plain(f"{extra:,} left out at the start") in said(test)
+    else:
+        assert said(test) == ""
+    assert test.text_area(key="text").value == text
+
+
+def test_a_model_that_is_not_here_is_offered_and_the_picture_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(hub, "is_cached", lambda _: False)
+    test = app()
+    test.selectbox(key="model").set_value("gpt2").run()
+    assert not test.exception
+    assert "not on this machine yet" in said(test)
+    assert len(figures(test)) == 2
+    assert "Bundled" in lead(test)
+
+
+def test_a_folder_that_is_not_there_is_named_and_the_picture_stays(tmp_path: Path) -> None:
+    test = app()
+    test.session_state["model"] = f"{tmp_path}/nothing"
+    test.run()
+    assert not test.exception
+    assert "There is no folder" in said(test)
+    assert len(figures(test)) == 2
+    assert test.text_area(key="text").value == DEFAULT
+
+
+def test_what_a_visitor_typed_is_never_markdown() -> None:
+    assert plain("![i](https://e.invalid/p.png) :red[x] $x$") == (
+        r"\!\[i\]\(https\:\/\/e\.invalid\/p\.png\) \:red\[x\] \$x\$"
+    )
+
+
+def test_dark_is_drawn_in_dark_colours() -> None:
+    test = AppTest.from_file(str(ROOT / "pages" / "_frame.py"), default_timeout=60)
+    test.context["theme"] = "dark"
+    test.run()
+    assert figures(test)[1]["data"][0]["colorscale"][0][1] == "#23252F"
