@@ -54,7 +54,7 @@ def read_tokens(tokenizer: "Tokenizer", ids: Sequence[int]) -> tuple[Token, ...]
         added[i].content.encode() if i in added else piece_bytes(tokenizer.id_to_token(i) or "")
         for i in ids
     ]
-    shared = dict(_shared_characters(pieces, special))
+    shared = dict(_shared_characters(pieces))
     return tuple(
         _token(i, piece, special[position], *shared.get(position, ("", (0, 0))))
         for position, (i, piece) in enumerate(zip(ids, pieces, strict=True))
@@ -140,7 +140,7 @@ def _token(i: int, piece: bytes, special: bool, shared: str, span: tuple[int, in
 
 
 def _shared_characters(
-    pieces: Sequence[bytes], special: Sequence[bool]
+    pieces: Sequence[bytes],
 ) -> Iterator[tuple[int, tuple[str, tuple[int, int]]]]:
     """Position -> the character cut across tokens, and the range of the tokens that hold it."""
     owner = [p for p, piece in enumerate(pieces) for _ in piece]
@@ -149,7 +149,7 @@ def _shared_characters(
         size = len(c.encode("utf-8", "surrogateescape"))
         first, last = owner[start], owner[start + size - 1]
         start += size
-        if first == last or any(special[first : last + 1]):
+        if first == last:
             continue
         # A token may end one character and begin the next: then they all belong together.
         chain, begin = (chain + c, begin) if first < end else (c, first)

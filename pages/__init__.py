@@ -1,0 +1,1 @@
+"""One thin file a page: inputs, a cached computation, a figure, a caption."""

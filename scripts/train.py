@@ -27,8 +27,8 @@ from torch.nn import functional as F
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from mha_viz.checkpoints.folder import read_weights, write_folder
 from mha_viz.checkpoints.names import adopt, gpt2_state
-from mha_viz.checkpoints.folder import read_folder, write_folder
 from mha_viz.gpt2 import GPT2, GPT2Config
 
 BUNDLED = GPT2Config(n_layers=4, n_heads=6, d_model=192, d_mlp=768, vocab_size=4096)
@@ -167,8 +167,9 @@ def train(args: argparse.Namespace) -> None:
     text = Path(args.corpus).read_text(encoding="utf-8")
 
     if args.init:
-        config, state, tokenizer = read_folder(Path(args.init))
-        model = adopt({k: v.float() for k, v in state.items()}, config)
+        config, state, _ = read_weights(Path(args.init), args.init)
+        tokenizer = Tokenizer.from_file(str(Path(args.init) / "tokenizer.json"))
+        model = adopt(state.tensors, config)
     else:
         tokenizer = train_tokenizer(text, BUNDLED.vocab_size)
         model = random_start(BUNDLED)

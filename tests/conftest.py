@@ -59,7 +59,11 @@ def random_gpt2(seed: int = 0, **changes: Any) -> GPT2LMHeadModel:
 @pytest.fixture(scope="session")
 def tokenizer() -> Tokenizer:
     """A byte-level BPE of 300 tokens, of which 43 are longer than a byte."""
-    return byte_level_bpe(["the cat sat on the mat and the dog ran to the other side"], 300)
+    corpus = "the cat sat on the mat and the dog ran to the other side of a small old town, "
+    corpus += "where many people sing"
+    found = byte_level_bpe([corpus], 300)
+    assert found.get_vocab_size() == 300
+    return found
 
 
 @pytest.fixture(scope="session")

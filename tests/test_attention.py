@@ -206,6 +206,27 @@ def test_a_mask_hides_what_it_says():
     assert bool((pattern[mask] > 0).all())
 
 
+@pytest.mark.parametrize("axes", [2, 3, 4])
+def test_a_mask_and_the_causal_rule_both_hold(axes):
+    module, x = attention(causal=True), random(B, T, C)
+    mask = random(*(B, H)[: axes - 2], T, T, seed=3) > 0
+    mask |= torch.eye(T, dtype=torch.bool)
+    causal = torch.ones(T, T, dtype=torch.bool).tril()
+    free = attention(causal=False)
+    close(module(x, mask=mask), free(x, mask=mask & causal), 1e-12)
+    pattern = module.explicit(x, mask=mask).pattern
+    close(pattern, free.explicit(x, mask=mask & causal).pattern, 1e-12)
+    assert torch.count_nonzero(pattern[:, :, ~causal]) == 0
+
+
+def test_the_causal_rule_counts_both_sides_from_the_start():
+    """Query 1 of a cross-attention may look at keys 0 and 1, however many there are."""
+    module, x, kv = attention(causal=True), random(B, 3, C), random(B, 5, C, seed=2)
+    pattern = module.explicit(x, kv).pattern
+    assert torch.equal(pattern[0, 0] > 0, torch.ones(3, 5).tril().bool())
+    close(module(x, kv), module(x, kv, mask=torch.ones(3, 5, dtype=torch.bool)), 1e-12)
+
+
 # --- a query that may look nowhere ----------------------------------------------------------------
 
 
@@ -305,6 +326,7 @@ def test_dropout_acts_in_training_only():
     module, x = attention(dropout=0.5), random(B, T, C)
     assert torch.equal(module(x), module(x))
     close(module(x), attention()(x), 1e-12)
+    close(module.explicit(x).z, attention().explicit(x).z, 1e-12)
     module.train()
     assert not torch.equal(module(x), module(x))
     torch.manual_seed(3)

@@ -4,6 +4,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -144,7 +145,9 @@ def test_stage_mode_fits_a_projector(visit: Opener) -> None:
         "() => { const m = document.querySelector('[data-testid=stMain]');"
         "return m.scrollHeight <= m.clientHeight }"
     )
-    size = one.page.locator(".caption").first.evaluate("e => parseFloat(getComputedStyle(e).fontSize)")
+    size = one.page.locator(".caption").first.evaluate(
+        "e => parseFloat(getComputedStyle(e).fontSize)"
+    )
     assert size >= 14
 
 
@@ -177,13 +180,14 @@ def test_labels_do_not_touch(visit: Opener) -> None:
         "chips => chips.map(c => { const r = c.getBoundingClientRect();"
         "return [r.left, r.right, r.top, c.scrollHeight > c.clientHeight + 30] })"
     )
-    for (_, right, top, tall), (left, _, next_top, _) in zip(boxes, boxes[1:], strict=False):
+    for (_, right, top, tall), (left, _, next_top, _) in pairwise(boxes):
         assert not tall
         assert top != next_top or right <= left + 2.5
     visible = one.page.locator(f"{MAP} .ytick text").evaluate_all(
-        "ts => ts.filter(t => t.style.visibility !== 'hidden').map(t => t.getBoundingClientRect().y)"
+        "ts => ts.filter(t => t.style.visibility !== 'hidden')"
+        ".map(t => t.getBoundingClientRect().y)"
     )
-    gaps = [b - a for a, b in zip(visible, visible[1:], strict=False)]
+    gaps = [b - a for a, b in pairwise(visible)]
     assert min(gaps) >= 11
 
 

@@ -32,9 +32,7 @@ from mha_viz.model import Model
 
 TEXT = "the dog sat on the other side of the mat"
 C_ATTN = "transformer.h.0.attn.c_attn.weight"
-NOT_FOR_PEOPLE = re.compile(
-    r"Traceback|\b[A-Z]\w+(Error|Exception)\b|\bFile \"|<class|0x[0-9a-f]{6}"
-)
+NOT_FOR_PEOPLE = re.compile(r"Traceback|\b[A-Z]\w+(Error|Exception)\b|<class|0x[0-9a-f]{6}|\n")
 
 
 def theirs_on(model: Model, theirs: Any, text: str = TEXT) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -59,7 +57,11 @@ def refused(source: str | Path, kind: type[MhaVizError] = CheckpointError, **opt
     """The message of the refusal, which is made for a person."""
     with pytest.raises(kind) as caught:
         load(source, **options)
-    message = str(caught.value)
+    return readable(caught.value)
+
+
+def readable(error: MhaVizError) -> str:
+    message = str(error)
     assert not NOT_FOR_PEOPLE.search(message), message
     assert len(message) < 600
     return message
@@ -263,7 +265,7 @@ def test_a_prefix_hides_nothing_that_is_missing(gpt2, checkpoint):
     [C_ATTN, "transformer.wte.weight", "transformer.h.1.ln_2.bias", "transformer.ln_f.weight"],
 )
 def test_a_missing_tensor_is_refused_by_name(gpt2, checkpoint, missing):
-    message = refused(edit_tensors(checkpoint(gpt2(1)), lambda t: t.pop(missing) and None))
+    message = refused(edit_tensors(checkpoint(gpt2(1)), lambda t: t.__delitem__(missing)))
     assert f"lacks `{missing}`" in message
     assert "partly random" in message
 
@@ -292,7 +294,7 @@ def test_the_head_of_another_task_is_left_out_and_this_is_said(gpt2, checkpoint,
 
 
 def test_a_wrong_shape_is_named(gpt2, checkpoint):
-    folder = edit_tensors(checkpoint(gpt2(1)), lambda t: t.update({C_ATTN: t[C_ATTN].T.clone()}))
+    folder = edit_tensors(checkpoint(gpt2(1)), lambda t: t.update({C_ATTN: torch.ones(96, 32)}))
     message = refused(folder)
     assert f"`{C_ATTN}`" in message
     assert "[96, 32]" in message
@@ -403,7 +405,8 @@ def test_a_damaged_nanogpt_checkpoint(gpt2, tmp_path, change, words):
         place[key] = value
         if value is ...:
             del place[key]
-    saved["model"][5] = torch.ones(1) if isinstance(saved["model"], dict) else None
+    if isinstance(saved["model"], dict):
+        saved["model"][5] = torch.ones(1)
     torch.save(saved, tmp_path / "ckpt.pt")
     assert words in refused(tmp_path)
 
@@ -423,7 +426,7 @@ class Evil:
 
 @pytest.fixture(params=["zip", "plain"])
 def evil_folder(request, gpt2, checkpoint, tmp_path) -> tuple[Path, Path]:
-    """A folder whose pytorch_model.bin runs a command when it is unpickled, and the command's file."""
+    """A folder whose pytorch_model.bin runs a command when it is unpickled, and what it writes."""
     folder, marker = checkpoint(gpt2(1)), tmp_path / "it_ran"
     tensors = load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
@@ -563,10 +566,9 @@ def test_a_folder_that_is_not_there(source):
     assert f"There is no folder {source}" in refused(source, SourceError)
 
 
-@pytest.mark.parametrize("source", ["./a\0b", "./" + "x" * 300, "./" + "y/" * 3000])
+@pytest.mark.parametrize("source", ["./a\0b", "./" + "x" * 300, Path("x" * 300)], ids=repr)
 def test_a_path_that_no_system_takes(source):
-    refused(source[:200] if "x" in source else source, SourceError)
-    refused(Path("./" + "x" * 300), SourceError)
+    assert "Check the path" in refused(source, SourceError)
 
 
 def test_a_folder_without_a_config(tmp_path):
@@ -803,14 +805,21 @@ def test_a_model_can_be_saved_where_it_came_from(gpt2, checkpoint):
 
 
 def test_the_bundled_model_equals_transformers(bundled):
+    """As near to float64 as transformers' own float32; its scores reach 50, so 1e-6 is not."""
     theirs = GPT2LMHeadModel.from_pretrained(
         checkpoints.BUNDLED, dtype=torch.float32, attn_implementation="eager"
     )
     trace = bundled.trace("Once upon a time there was an old king, and the old king wept.")
-    logits, patterns = theirs_on(bundled, theirs, trace.text)
-    np.testing.assert_allclose(trace.logits, logits, rtol=0, atol=1e-5)
-    for layer, expected in enumerate(patterns):
-        np.testing.assert_allclose(trace.patterns(layer), expected, rtol=0, atol=1e-6)
+    ours = [trace.logits, *map(trace.patterns, range(trace.n_layers))]
+    single = flat(theirs_on(bundled, theirs, trace.text))
+    double = flat(theirs_on(bundled, theirs.double(), trace.text))
+    for number, (a, b, exact) in enumerate(zip(ours, single, double, strict=True)):
+        np.testing.assert_allclose(a, b, rtol=0, atol=2e-5 if number == 0 else 5e-6)
+        assert np.abs(a - exact).max() <= 2 * np.abs(b - exact).max() + 1e-6
+
+
+def flat(found: tuple[np.ndarray, list[np.ndarray]]) -> list[np.ndarray]:
+    return [found[0], *found[1]]
 
 
 def test_the_bundled_model_is_small_and_whole(bundled):
@@ -888,13 +897,11 @@ def test_damage_never_ends_in_anything_but_a_clear_message(sound, tmp_path, seed
         shutil.copytree(sound, folder)
         damage(folder, random.Random(seed))
         try:
-            model = load(folder)
+            trace = load(folder).trace("the cat")
         except MhaVizError as error:
-            refusals += 1
-            assert not NOT_FOR_PEOPLE.search(str(error)), str(error)
-            assert len(str(error)) < 600
+            refusals += bool(readable(error))
         else:  # the damage hit something that does not matter
-            assert np.isfinite(model.trace("the cat").logits).all()
+            assert np.isfinite(trace.logits).all()
         shutil.rmtree(folder)
     assert refusals > 20
 

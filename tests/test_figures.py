@@ -99,9 +99,7 @@ def test_a_window_of_a_long_text_is_exact() -> None:
         ((30, 10, 5, 15), None),
     ],
 )
-def test_a_window_is_clamped_to_the_text(
-    edges: tuple[int, ...], expected: Window | None
-) -> None:
+def test_a_window_is_clamped_to_the_text(edges: tuple[int, ...], expected: Window | None) -> None:
     assert clamp_window(edges, 50) == expected
 
 
@@ -163,7 +161,7 @@ def test_scales_keep_order_and_their_ends() -> None:
     for name in scale.SCALES:
         at = scale.position(weights, name)
         assert (np.diff(at, axis=1) >= 0).all()
-        assert 0 <= at.min()
+        assert at.min() >= 0
         assert at.max() <= 1
         positions, labels, _ = scale.ticks(name)
         assert len(positions) == len(labels)

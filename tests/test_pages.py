@@ -39,7 +39,7 @@ def figures(test: AppTest) -> list[dict]:
 
 
 def lead(test: AppTest) -> str:
-    return next(h.proto.body for h in test.get("html") if "class=\"lead\"" in h.proto.body)
+    return next(h.proto.body for h in test.get("html") if 'class="lead"' in h.proto.body)
 
 
 def strip(test: AppTest) -> dict:

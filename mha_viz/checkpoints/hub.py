@@ -1,7 +1,8 @@
 """Fetches one model of the hub into huggingface_hub's cache: what is needed, and no byte twice.
 
-Session, login, layout and errors are huggingface_hub's. Its download function is not used: it drops
-what had arrived when a connection breaks, and without a network it tries for minutes to find out.
+Session, login, questions, errors and the cache's layout are huggingface_hub's. Only its download
+function is not used: when it is stopped it drops what had arrived, up to gigabytes, and without a
+network it tries for minutes before it says so.
 """
 
 import hashlib
@@ -21,19 +22,28 @@ from mha_viz.errors import Cancelled, CheckpointError, MhaVizError, SourceError
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 import httpx2
 from filelock import FileLock, Timeout
-from huggingface_hub import constants, get_session, get_token, hf_raise_for_status
-from huggingface_hub.errors import GatedRepoError, HfHubHTTPError
+from huggingface_hub import (
+    constants,
+    get_hf_file_metadata,
+    get_session,
+    get_token,
+    hf_hub_url,
+    hf_raise_for_status,
+)
+from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RemoteEntryNotFoundError
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 # What makes a tokenizer comes last: a fetch that was cut short must not look complete.
 _SETTINGS = ("added_tokens.json", "special_tokens_map.json", "tokenizer_config.json")
 TOKENIZER = (*_SETTINGS, "merges.txt", "vocab.json", "tokenizer.json")
+PARTIAL = ".incomplete"
 TIMEOUT = 10.0  # seconds without a byte
 TRIES, PAUSE = 4, 1.0  # how often, and how many seconds apart, a dead connection is tried again
 
 _PART = r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,94}[A-Za-z0-9_])?"
 _REPO_ID = re.compile(rf"(?!.*(?:--|\.\.))(?:{_PART}/)?{_PART}(?<!\.git)")
 _SHARD = re.compile(r'"([A-Za-z0-9_][A-Za-z0-9_.-]*\.safetensors)"')
+_HASH = re.compile(r"[\w.-]{1,128}", re.ASCII)  # becomes a file's name: no way out of the folder
 _ELSE = "The bundled model, and any that was fetched before, work without the hub."
 _KEPT = "What has arrived is kept: the next try goes on from there."
 
@@ -76,6 +86,13 @@ def fetch_tokenizer(repo_id: str) -> Path:
     return _Model(repo_id, lambda _: None, threading.Event()).obtain(weights=False).folder
 
 
+def is_cached(repo_id: str) -> bool:
+    """Whether `fetch` would need no network. A malformed name is not cached."""
+    return bool(_REPO_ID.fullmatch(repo_id)) and bool(
+        _Model(repo_id, lambda _: None, threading.Event()).cached(weights=True)
+    )
+
+
 class _Model:
     """One model, in the cache and on the hub; `done` and `total` count the bytes of a download."""
 
@@ -98,6 +115,7 @@ class _Model:
         self.name, self.on_progress, self.cancel = name, on_progress, cancel
         self.done = self.total = 0
         self.files: dict[str, tuple[int, Path]] = {}  # name -> size, and its blob, named by hash
+        self.folder = Path()  # the snapshot, once the hub has named a commit
 
     def obtain(self, *, weights: bool = True) -> Fetched:
         with _explained(self.name):
@@ -148,9 +166,12 @@ class _Model:
 
     def download(self, weights: bool) -> None:
         """Config first, which may refuse the model; then everything small; then the weights."""
-        self.look()
-        names = ["generation_config.json", *self.weights()] if weights else []
-        names = [name for name in (*TOKENIZER, *names) if name in self.files]
+        # Of a compressed answer neither size nor range would be those of the file.
+        self.headers = {"accept-encoding": "identity", "user-agent": "mha-viz"}
+        if not constants.HF_HUB_DISABLE_IMPLICIT_TOKEN and (token := get_token()):
+            self.headers["authorization"] = f"Bearer {token}"
+        names = self.weights() if weights else []
+        names = [*(name for name in TOKENIZER if self.ask(name)), *names]
         if not names:
             raise SourceError(f"{self.name} has no tokenizer on the hub. Choose another model.")
         self.total = self.done + sum(self.files[name][0] for name in names)
@@ -163,52 +184,56 @@ class _Model:
             main.parent.mkdir(exist_ok=True)
             main.write_text(self.folder.name)
 
-    def look(self) -> None:
-        """Asks the hub which commit it has, and which files, with their sizes and hashes."""
-        # Of a compressed answer neither size nor range would be those of the file.
-        self.headers = {"accept-encoding": "identity", "user-agent": "mha-viz"}
-        if not constants.HF_HUB_DISABLE_IMPLICIT_TOKEN and (token := get_token()):
-            self.headers["authorization"] = f"Bearer {token}"
-        url = f"{self.endpoint}/api/models/{self.name}?blobs=true"
-        answer = get_session().get(url, headers=self.headers, timeout=TIMEOUT)
-        hf_raise_for_status(answer)
-        try:
-            listing = answer.json()
-            self.folder = self.root / "snapshots" / listing["sha"]
-            for one in listing["siblings"]:
-                digest = (one.get("lfs") or {}).get("sha256") or one["blobId"]
-                self.files[one["rfilename"]] = int(one["size"]), self.root / "blobs" / digest
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise SourceError(
-                f"What answered for {self.name} is not the model hub. A network that asks for a "
-                f"login first does that: open a browser and see. {_ELSE}"
-            ) from error
-        missing = self.root / ".no_exist" / self.folder.name
-        missing.mkdir(parents=True, exist_ok=True)
-        for name in {*TOKENIZER} - self.files.keys():  # huggingface_hub notes these the same way
-            (missing / name).touch()
-
     def weights(self) -> list[str]:
         """The files that hold the weights, once config.json has been read and found right."""
-        if CONFIG not in self.files:
+        if not self.ask(CONFIG):
             raise SourceError(f"{self.name} has no config.json, so it is no model to be read here.")
         self.get(CONFIG)
         read_config(self.folder, self.name)
-        if WEIGHTS in self.files:
+        if self.ask(WEIGHTS):
             return [WEIGHTS]
-        if INDEX in self.files:
+        if self.ask(INDEX):
             self.get(INDEX)
-            return sorted(set(_SHARD.findall((self.folder / INDEX).read_text(errors="replace"))))
+            shards = sorted({*_SHARD.findall((self.folder / INDEX).read_text(errors="replace"))})
+            return [shard for shard in shards if self.ask(shard)]
         raise SourceError(
             f"{self.name} has no weights as safetensors. Pickled ones (pytorch_model.bin) can run "
             "code and are not fetched: choose another model, or download it and allow its folder."
         )
 
+    def ask(self, name: str) -> bool:
+        """Learns the commit, and a file's size and hash; False if the hub has no such file."""
+        self.report(name)
+        revision = self.folder.name or "main"
+        url = hf_hub_url(self.name, name, revision=revision, endpoint=self.endpoint)
+        token = self.headers.get("authorization", "").removeprefix("Bearer ") or False
+        try:
+            about = get_hf_file_metadata(
+                url, token=token, timeout=TIMEOUT, endpoint=self.endpoint, user_agent="mha-viz"
+            )
+        except RemoteEntryNotFoundError as error:
+            commit = error.response.headers.get("X-Repo-Commit", "")
+            if _HASH.fullmatch(commit):  # huggingface_hub notes what is not there the same way
+                note = self.root / ".no_exist" / commit / name
+                note.parent.mkdir(parents=True, exist_ok=True)
+                note.touch()
+            return False
+        commit, etag = about.commit_hash or "", about.etag or ""
+        if not (_HASH.fullmatch(commit) and _HASH.fullmatch(etag)) or about.size is None:
+            raise SourceError(
+                f"What answered for {self.name} is not the model hub. A network that asks for a "
+                f"login first does that: open a browser and see. {_ELSE}"
+            )
+        self.folder = self.root / "snapshots" / commit
+        self.files[name] = about.size, self.root / "blobs" / etag
+        return True
+
     def check_space(self, names: list[str]) -> None:
         """Refuses now what the disk could not hold later."""
         blobs = [self.files[name][1] for name in names]
-        kept = [file for blob in blobs for file in (blob, _partial(blob)) if file.is_file()]
-        missing = self.total - self.done - sum(file.stat().st_size for file in kept)
+        files = [*blobs, *(blob.with_suffix(PARTIAL) for blob in blobs)]
+        kept = sum(file.stat().st_size for file in files if file.is_file())
+        missing = self.total - self.done - kept
         free = shutil.disk_usage(self.root).free
         if missing > free:
             raise SourceError(
@@ -234,7 +259,7 @@ class _Model:
 
     def fill(self, name: str, size: int, blob: Path) -> None:
         """Streams until all is there, however often the connection breaks, and checks the hash."""
-        partial, stuck = _partial(blob), 0
+        partial, stuck = blob.with_suffix(PARTIAL), 0
         partial.touch()
         while (start := partial.stat().st_size) < size:
             if stuck == TRIES:
@@ -244,11 +269,11 @@ class _Model:
                 self.stream(name, partial, start)
             stuck = 0 if partial.stat().st_size > start else stuck + 1
             self.cancel.wait(PAUSE if stuck else 0)
-        # The hub names a large file by its SHA-256, a small one by git's SHA-1.
-        hasher = hashlib.sha256() if len(blob.name) == 64 else hashlib.sha1(b"blob %d\0" % size)
         with partial.open("rb") as file:
-            digest = hashlib.file_digest(file, lambda: hasher).hexdigest()
-        if digest != blob.name:
+            # The hub names a large file by its SHA-256.
+            large = len(blob.name) == 64
+            digest = hashlib.file_digest(file, "sha256").hexdigest() if large else blob.name
+        if partial.stat().st_size != size or digest != blob.name:
             partial.unlink()
             raise SourceError(f"{name} of {self.name} arrived damaged. Try again.")
         partial.replace(blob)
@@ -267,10 +292,6 @@ class _Model:
         if self.cancel.is_set():
             raise Cancelled(f"Fetching {self.name} was stopped. {_KEPT}")
         self.on_progress(Progress(self.done + here, self.total, name))
-
-
-def _partial(blob: Path) -> Path:
-    return blob.with_suffix(".incomplete")
 
 
 @contextmanager

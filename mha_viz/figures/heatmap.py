@@ -70,9 +70,9 @@ def head_heatmap(
     block = seen.block
     q0, k0 = seen.first_query, seen.first_key
     part = pattern[q0 : seen.end_query, k0 : seen.end_key]
-    weights = _pool(part, block)
-    mask = hidden(*part.shape, first_query=q0, first_key=k0)
-    masked = ~_pool(~mask, block) if block > 1 else mask
+    weights = max_pool(part, block)
+    seen_keys = ~hidden(*part.shape, first_query=q0, first_key=k0)
+    masked = max_pool(seen_keys.astype(np.float32), block) == 0
     z = position(weights, scale, first_query=q0, block=block).astype(np.float32)
     z = np.where(masked, np.float32(np.nan), z)
     weights = np.where(masked, np.float32(np.nan), weights)
@@ -160,7 +160,3 @@ def _colour_bar(scale: Scale, theme: Theme, sizes: Type, *, inside: bool) -> dic
         "orientation": "h", "x": 1, "xanchor": "right", "y": 0.97, "yanchor": "top",
         "len": 0.44, "thickness": 10, "title_side": "top",
     }  # fmt: skip
-
-
-def _pool(part: Array, block: int) -> Array:
-    return part if block == 1 else max_pool(part, block)

@@ -28,7 +28,9 @@ def position(pattern: Array, scale: Scale, *, first_query: int = 0, block: int =
     low, high = SHARE_OCTAVES
     share = pattern * (rows + 1)[:, None]
     octaves = np.log2(np.maximum(share, np.float32(2**low)))
-    clipped: Array = ((np.minimum(octaves, np.float32(high)) - low) / (high - low)).astype(np.float32)
+    clipped: Array = ((np.minimum(octaves, np.float32(high)) - low) / (high - low)).astype(
+        np.float32
+    )
     return clipped
 
 

@@ -57,13 +57,37 @@ LIGHT = Theme(
     warn="#8A5A00",
     bad="#B3261E",
     sequential=tuple(
-        "#EFF2FA #D2D9EE #B6C0E6 #9DA6DE #878CD5 #7672C7 #6958B3 #5E3D9F #52277A #411555".split()
+        [
+            "#EFF2FA",
+            "#D2D9EE",
+            "#B6C0E6",
+            "#9DA6DE",
+            "#878CD5",
+            "#7672C7",
+            "#6958B3",
+            "#5E3D9F",
+            "#52277A",
+            "#411555",
+        ]
     ),
     diverging=tuple(
-        "#00436B #05659A #2989C6 #77ACD9 #C3D9EE #F1D0BB #DB986F #C36C3B #A83E04 #762401".split()
+        [
+            "#00436B",
+            "#05659A",
+            "#2989C6",
+            "#77ACD9",
+            "#C3D9EE",
+            "#F1D0BB",
+            "#DB986F",
+            "#C36C3B",
+            "#A83E04",
+            "#762401",
+        ]
     ),
     midpoint="#F7F7F7",
-    categorical=tuple("#1B1F27 #C28850 #4A97DC #00614F #746502 #045791 #592600 #A4768C".split()),
+    categorical=tuple(
+        ["#1B1F27", "#C28850", "#4A97DC", "#00614F", "#746502", "#045791", "#592600", "#A4768C"]
+    ),
     ink_flips_at=139 / 256,
     ink_on_strong="#FFFFFF",
 )
@@ -86,18 +110,42 @@ DARK = Theme(
     warn="#E3B341",
     bad="#FF8A80",
     sequential=tuple(
-        "#23252F #31375B #454789 #6457AC #8768CB #AA7BE0 #CB92EA #E8ACF1 #F9CCF4 #FFEFFA".split()
+        [
+            "#23252F",
+            "#31375B",
+            "#454789",
+            "#6457AC",
+            "#8768CB",
+            "#AA7BE0",
+            "#CB92EA",
+            "#E8ACF1",
+            "#F9CCF4",
+            "#FFEFFA",
+        ]
     ),
     diverging=tuple(
-        "#BADCF1 #60BAEF #0A94D5 #026EA5 #004266 #6B2C00 #A84E00 #D37214 #EAA157 #F1D2AF".split()
+        [
+            "#BADCF1",
+            "#60BAEF",
+            "#0A94D5",
+            "#026EA5",
+            "#004266",
+            "#6B2C00",
+            "#A84E00",
+            "#D37214",
+            "#EAA157",
+            "#F1D2AF",
+        ]
     ),
     midpoint="#1F222A",
-    categorical=tuple("#ECEEF2 #FFDC9E #028AB7 #00927B #AABD03 #99B7FE #BC6C3B #E895AD".split()),
+    categorical=tuple(
+        ["#ECEEF2", "#FFDC9E", "#028AB7", "#00927B", "#AABD03", "#99B7FE", "#BC6C3B", "#E895AD"]
+    ),
     ink_flips_at=114 / 256,
     ink_on_strong="#111419",
 )
 
-THEMES = {theme.name: theme for theme in (LIGHT, DARK)}
+THEMES: dict[str, Theme] = {theme.name: theme for theme in (LIGHT, DARK)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +193,10 @@ def config_toml() -> str:
             f"chartCategoricalColors = {_list(theme.categorical)}",
         ]
         lines += ["", f"[theme.{theme.name}.sidebar]"]
-        lines += [f'backgroundColor = "{theme.surface}"', f'secondaryBackgroundColor = "{theme.page}"']
+        lines += [
+            f'backgroundColor = "{theme.surface}"',
+            f'secondaryBackgroundColor = "{theme.page}"',
+        ]
     return "\n".join(lines) + "\n"
 
 

@@ -4,9 +4,9 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from mha_viz.figures.grid import head_grid, thumbnail_size
-from mha_viz.figures.heatmap import head_heatmap, whole
+from mha_viz.figures.heatmap import Window, head_heatmap, whole
 from mha_viz.figures.scale import Scale
-from mha_viz.figures.theme import STAGE, NORMAL, THEMES
+from mha_viz.figures.theme import NORMAL, STAGE, THEMES
 from mha_viz.heads import summary
 from mha_viz.session import models
 from mha_viz.session.messages import escaped
@@ -59,7 +59,7 @@ def grid(view: View) -> None:
 def heatmap(view: View) -> None:
     """The chosen head, or the part of it that is zoomed in on."""
     figure = _map_figure(
-        view.words, view.layer, view.head, view.window_edges and tuple(view.window_edges),
+        view.words, view.layer, view.head, view.window,
         view.scale, view.dim_sink, view.stage, view.theme.name, _trace=view.trace,
     )  # fmt: skip
     with st.container(key="map_box", height="stretch"):
@@ -83,7 +83,8 @@ def measures(view: View) -> None:
         ("spread (entropy)", found.entropy),
     ]
     bars = "".join(
-        f'<span>{name}</span><i style="--w:{value:.3f}"></i><b>{value:.2f}</b>' for name, value in rows
+        f'<span>{name}</span><i style="--w:{value:.3f}"></i><b>{value:.2f}</b>'
+        for name, value in rows
     )
     with st.container(key="measures"):
         caption(
@@ -110,9 +111,7 @@ def zoomed(view: View) -> None:
     T = view.trace.n_tokens
     block = (window or whole(T)).block
     if window is not None:
-        st.button(
-            "Whole pattern", on_click=_unzoom, icon=":material/zoom_out_map:", key="unzoom"
-        )
+        st.button("Whole pattern", on_click=_unzoom, icon=":material/zoom_out_map:", key="unzoom")
     if block > 1:
         st.caption(
             f"{T:,} tokens: each cell is the largest weight of {block} × {block} tokens. "
@@ -149,7 +148,7 @@ def _map_figure(
     words: str,
     layer: int,
     head: int,
-    window_edges: tuple[int, ...] | None,
+    window: Window | None,
     scale: Scale,
     dim_sink: bool,
     stage: bool,
@@ -157,13 +156,11 @@ def _map_figure(
     *,
     _trace: Trace,
 ) -> go.Figure:
-    from mha_viz.figures.heatmap import clamp_window
-
     return head_heatmap(
         models.pattern(words, layer, head, _trace),
         _trace.tokens,
         THEMES[theme],
-        window=clamp_window(window_edges, _trace.n_tokens) if window_edges else None,
+        window=window,
         scale=scale,
         dim_sink=dim_sink,
         sizes=STAGE if stage else NORMAL,

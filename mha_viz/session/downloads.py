@@ -19,11 +19,12 @@ class Job:
 
     source: str
     cancel: threading.Event = field(default_factory=threading.Event)
-    progress: hub.Progress = hub.Progress(0, 0, "")
+    progress: hub.Progress | None = None
     error: str = ""
     done: bool = False
 
     def run(self) -> None:
+        """Fetches, and leaves behind how it went; a stop by the visitor is no error."""
         try:
             hub.fetch(self.source, on_progress=self._note, cancel=self.cancel)
         except Cancelled:
@@ -50,6 +51,7 @@ def start(source: str) -> None:
 
 
 def running(source: str) -> Job | None:
+    """The download of a model that is under way now, if any."""
     job = _jobs.get(source)
     return job if job is not None and not job.done else None
 
@@ -71,7 +73,9 @@ def offer(source: str) -> None:
         f"hub; nothing else here uses the network.{plain(resumes)}",
         icon=":material/cloud_download:",
     )
-    st.button("Fetch it" if job is None else "Try again", on_click=start, args=(source,), type="primary")
+    st.button(
+        "Fetch it" if job is None else "Try again", on_click=start, args=(source,), type="primary"
+    )
 
 
 @st.fragment(run_every=TICK)
@@ -79,8 +83,7 @@ def _watch(source: str) -> None:
     job = running(source)
     if job is None:
         st.rerun()
-        return
-    done, total = job.progress.done, job.progress.total
+    done, total = (job.progress.done, job.progress.total) if job.progress else (0, 0)
     share = done / total if total else 0.0
     told = f"{done / 1e6:,.0f} of {total / 1e6:,.0f} MB" if total else "asking the hub"
     st.progress(min(share, 1.0), text=f"Fetching {plain(source)}: {told}")

@@ -213,10 +213,8 @@ def _say_what_was_changed(trace: Trace) -> None:
 
 
 def _serves_this_machine_only() -> bool:
-    address = st.get_option("server.address")
-    if address in ("localhost", None):
-        return address == "localhost"
+    address = str(st.get_option("server.address"))
     try:
-        return ipaddress.ip_address(address).is_loopback
+        return address == "localhost" or ipaddress.ip_address(address).is_loopback
     except ValueError:
         return False

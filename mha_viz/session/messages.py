@@ -36,7 +36,9 @@ def unforeseen(error: Exception) -> bool:
     _log.error("Unforeseen error in a page", exc_info=error)
     out_of_memory = isinstance(error, MemoryError) or "not enough memory" in str(error)
     if out_of_memory:
-        problem("The memory of this machine is not enough for that. Take a shorter text or a smaller model.")
+        problem(
+            "That needs more memory than this machine has. Take a shorter text or a smaller model."
+        )
     else:
         problem(
             "Something broke that should not have. Your text is kept: reload the page, or choose "

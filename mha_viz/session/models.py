@@ -62,9 +62,11 @@ def thumbnails(words: str, size: int, _trace: Trace) -> Array:
     if _trace.n_tokens <= 4 * size:
         return _trace.thumbnails(size)
     bar = st.progress(0.0, text="Drawing every head…")
-    found = _trace.thumbnails(
-        size, on_layer=lambda done: bar.progress(done / _trace.n_layers, text="Drawing every head…")
-    )
+
+    def show(done: int) -> None:
+        bar.progress(done / _trace.n_layers, text="Drawing every head…")
+
+    found = _trace.thumbnails(size, on_layer=show)
     bar.empty()
     return found
 

@@ -43,4 +43,5 @@ class View:
 
     @property
     def sizes(self) -> Type:
+        """Text sizes for Plotly."""
         return STAGE if self.stage else NORMAL
