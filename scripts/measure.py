@@ -36,7 +36,7 @@ def patterns_of(model: Model, ids: Tensor) -> Tensor:
 
 
 def repeated_tokens(vocab_size: int, seed: int) -> Tensor:
-    """`SEGMENT` random tokens and the same again (Olsson et al. 2022): nothing else to predict by."""
+    """`SEGMENT` random tokens and the same again, as Olsson et al. 2022 test induction."""
     rng = torch.Generator().manual_seed(seed)
     segment = torch.randint(vocab_size - 1, (SEGMENT,), generator=rng)
     return segment.repeat(2)

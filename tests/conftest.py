@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from torch import nn
 from transformers.models.gpt2.configuration_gpt2 import GPT2Config as TheirConfig
 from transformers.models.gpt2.modeling_gpt2 import GPT2LMHeadModel
 
@@ -54,6 +55,16 @@ def random_gpt2(seed: int = 0, **changes: Any) -> GPT2LMHeadModel:
         else:
             parameter.copy_(noise * (0.5 if "wte" in name or "wpe" in name else 1.0) / 32**0.5)
     return model
+
+
+def everything(module: nn.Module) -> list[tuple[str, str, Any]]:
+    """Every attribute of every part of a module by identity, hooks and buffers included."""
+    found: list[tuple[str, str, Any]] = []
+    for name, part in module.named_modules():
+        for key, value in vars(part).items():
+            inside = tuple(map(id, value.values())) if isinstance(value, dict) else id(value)
+            found.append((name, key, inside))
+    return found
 
 
 @pytest.fixture(scope="session")

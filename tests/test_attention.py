@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from conftest import everything
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
@@ -402,16 +403,6 @@ def test_a_dropout_that_is_no_probability_is_refused():
 
 
 # --- what a call leaves behind --------------------------------------------------------------------
-
-
-def everything(module: nn.Module) -> list[tuple[str, str, int]]:
-    """Every attribute of every part, hooks and buffers included, by identity or content."""
-    found = []
-    for name, part in module.named_modules():
-        for key, value in vars(part).items():
-            inside = tuple(map(id, value.values())) if isinstance(value, dict) else id(value)
-            found.append((name, key, inside))
-    return found
 
 
 def test_a_call_stores_nothing_on_the_module():

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from conftest import everything
 from torch import Tensor
 
 from mha_viz.checkpoints.config import check_config
@@ -212,12 +213,6 @@ def fingerprint(model: GPT2) -> str:
     return digest.hexdigest()
 
 
-def hooks(model: GPT2) -> int:
-    kinds = [kind for kind in vars(model) if "hooks" in kind]
-    assert "_forward_hooks" in kinds
-    return sum(len(vars(part)[kind]) for part in model.modules() for kind in kinds)
-
-
 @pytest.fixture
 def one_thread_each() -> Iterator[None]:
     before = torch.get_num_threads()
@@ -234,7 +229,7 @@ def test_sixteen_threads_get_what_they_would_get_alone(gpt2: Callable[..., Any])
         (some_ids(5 + 3 * n, 300, n), torch.rand(2, 4, generator=generator) if n % 3 else None)
         for n in range(16)
     ]
-    before, modes = fingerprint(ours), [part.training for part in ours.modules()]
+    before, parts = fingerprint(ours), everything(ours)
 
     def work(job: tuple[Tensor, Tensor | None]) -> list[Run]:
         ids, gate = job
@@ -248,8 +243,8 @@ def test_sixteen_threads_get_what_they_would_get_alone(gpt2: Callable[..., Any])
             assert torch.equal(run.qkv, expected.qkv)
             assert torch.equal(run.logits, expected.logits)
     assert fingerprint(ours) == before
-    assert hooks(ours) == 0
-    assert [part.training for part in ours.modules()] == modes
+    assert everything(ours) == parts, "no hook, no attribute, no mode has changed"
+    assert not any(value for _, key, value in parts if "hooks" in key and key[0] == "_")
 
 
 def test_a_run_records_no_gradient(gpt2: Callable[..., Any]):
