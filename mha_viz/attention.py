@@ -209,7 +209,8 @@ def causal_mask(T_q: int, T_k: int, device: torch.device | None = None) -> Tenso
 def expand_mask(mask: Tensor, B: int, H: int, T_q: int, T_k: int) -> Tensor:
     """A mask of `[T_q, T_k]`, `[B, T_q, T_k]` or `[B, H, T_q, T_k]`, with four axes.
 
-    B and H are 1 where they were not given. Raises ShapeError for another shape and for numbers in place of booleans.
+    B and H are 1 where they were not given. Raises ShapeError for another shape and for numbers
+    in place of booleans.
     """
     if mask.dtype != torch.bool:
         raise ShapeError(

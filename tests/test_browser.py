@@ -6,10 +6,12 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 from browser import ARGS, IDLE, ROOT, chromium, served
+from hub_server import HubServer
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from mha_viz.model import Model
@@ -335,3 +337,28 @@ def test_bad_links_and_bad_names_get_a_word_and_a_picture(visit: Opener, tmp_pat
     two = visit().open(model=f"{tmp_path}/![x](https://example.invalid/p.png)")
     expect(two.page.get_by_text("There is no folder")).to_be_visible()
     assert two.page.locator("img[src*=invalid]").count() == 0
+
+
+def test_a_model_is_fetched_watched_stopped_and_shown(
+    chrome: Browser, tmp_path: Path, gpt2: Callable[..., Any], checkpoint: Callable[..., Path]
+) -> None:
+    folder = checkpoint(gpt2(n_embd=256, n_layer=3, vocab_size=2000))
+    server = HubServer(repos={"some/tiny": folder}, delay=0.03)
+    with (
+        server.running() as hub,
+        served(
+            tmp_path / "log", HF_ENDPOINT=hub.url, HF_HUB_CACHE=str(tmp_path / "cache"), HF_TOKEN=""
+        ) as address,
+    ):
+        context = chrome.new_context(viewport={"width": 1440, "height": 900})
+        one = Visit(context, address).open(model="some/tiny")
+        expect(one.page.get_by_text("not on this machine yet")).to_be_visible()
+        assert hub.requests == []
+        one.page.get_by_role("button", name="Fetch it").click()
+        one.page.get_by_role("button", name="Stop").click()
+        one.page.get_by_role("button", name="Try again").click()
+        expect(one.page.get_by_text(re.compile("Fetching some/tiny"))).to_be_visible()
+        expect(one.page.locator(".lead")).to_contain_text("some/tiny · 3 layers", timeout=60_000)
+        assert one.page.get_by_label("Text", exact=True).input_value() == DEFAULT
+        assert one.problems == []
+        context.close()

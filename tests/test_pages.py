@@ -163,9 +163,7 @@ def test_a_model_that_is_not_here_is_offered_and_the_picture_stays(
 
 
 def test_a_folder_that_is_not_there_is_named_and_the_picture_stays(tmp_path: Path) -> None:
-    test = app()
-    test.session_state["model"] = f"{tmp_path}/nothing"
-    test.run()
+    test = app(model=f"{tmp_path}/nothing")
     assert not test.exception
     assert "There is no folder" in said(test)
     assert len(figures(test)) == 2

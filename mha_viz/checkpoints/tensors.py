@@ -43,7 +43,7 @@ class State:
 
 
 def find_weights(folder: Path, name: str, *, allow_pickle: bool) -> list[Path]:
-    """The files that hold the weights. Raises SourceError where there are none or one is lacking."""
+    """The files that hold the weights. Raises SourceError where there are none, or not all."""
     single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
     if single.exists():
         return [single]

@@ -144,6 +144,8 @@ def _cut_input(loaded: Model, text: str) -> Cut:
         "Too long: leave out the", ["end", "start"], default="end", key="cut",
         bind="query-params", required=True,
     )  # fmt: skip
+    if word := link.strayed("cut", cut):
+        notice(word)
     return cut
 
 
@@ -160,8 +162,7 @@ def _head_input(source: str, trace: Trace) -> tuple[int, int]:
         "Head", options, index=options.index(first), key="at", bind="query-params",
         help="A click on a thumbnail or the arrow keys choose it too",
     )  # fmt: skip
-    word = link.strayed("at", at)
-    if word:
+    if word := link.strayed("at", at):
         notice(word)
     layer, head = at[1:].split("H")
     return int(layer), int(head)
@@ -180,8 +181,7 @@ def _looks() -> dict[str, Any]:
         "Stage mode", key="stage", bind="query-params",
         help="Larger type for a projector; the sidebar can be folded away",
     )  # fmt: skip
-    word = link.strayed("colour", SCALE_NAMES[scale])
-    if word:
+    if word := link.strayed("colour", SCALE_NAMES[scale]):
         notice(word)
     theme = st.session_state.get("theme") or st.context.theme.type or "light"
     return {"scale": scale, "dim_sink": dim_sink, "stage": stage, "theme": THEMES[theme]}

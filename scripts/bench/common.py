@@ -110,5 +110,7 @@ def chromium() -> "Iterator[Browser]":
             ) from error
         try:
             yield browser
+        except Error as error:
+            raise NotMeasured(f"the page did not do what it should: {error.message}") from error
         finally:
             browser.close()

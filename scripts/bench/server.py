@@ -15,11 +15,24 @@ from bench.common import ROOT, NotMeasured
 PATIENCE = 120  # seconds
 MAP = ".st-key-head_map .hm image"
 IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
-SETTLED = f"""async () => {{
+# Waits until there is a heatmap that passes the test, decoded and at rest for two frames: what
+# Streamlit draws first is hidden, and is drawn again at its right size.
+DRAWN = f"""async (passes) => {{
+  const end = performance.now() + {1000 * PATIENCE};
+  let last = "", still = 0;
+  while (still < 2) {{
+    await new Promise(requestAnimationFrame);
+    const image = document.querySelector("{MAP}");
+    const box = image?.getBoundingClientRect();
+    const seen = box?.width && passes(image.href.baseVal);
+    const now = seen ? [image.href.baseVal, box.x, box.y, box.width, box.height].join() : "";
+    still = now && now === last ? still + 1 : 0;
+    last = now;
+    if (performance.now() > end) throw new Error("the heatmap did not come");
+  }}
   const copy = new Image();
   copy.src = document.querySelector("{MAP}").href.baseVal;
   await copy.decode();
-  for (const _ of [1, 2]) await new Promise(requestAnimationFrame);
 }}"""
 STREAMLIT = "from streamlit.web.cli import main\nmain(prog_name='streamlit')"
 
