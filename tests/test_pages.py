@@ -8,6 +8,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from mha_viz import devices
 from mha_viz.checkpoints import hub
 from mha_viz.session.messages import plain
 from mha_viz.session.samples import DEFAULT, SAMPLES
@@ -168,6 +169,18 @@ def test_a_folder_that_is_not_there_is_named_and_the_picture_stays(tmp_path: Pat
     assert "There is no folder" in said(test)
     assert len(figures(test)) == 2
     assert test.text_area(key="text").value == DEFAULT
+
+
+def test_a_device_that_fails_gives_way_to_the_cpu_with_a_word(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(devices, "available", lambda: ["cuda", "cpu"])
+    test = app(device="cuda")
+    assert not test.exception
+    about = " ".join(text.value for text in test.text)
+    assert "the CPU is used" in about
+    assert "float32 on cpu" in about
+    assert len(figures(test)) == 2
 
 
 def test_what_a_visitor_typed_is_never_markdown() -> None:

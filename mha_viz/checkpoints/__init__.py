@@ -62,7 +62,13 @@ def load(
         )
     from mha_viz.checkpoints import hub
 
-    fetched = hub.fetch(source)
+    try:
+        fetched = hub.fetch(source)
+    except SourceError as error:
+        if Path(source).is_dir():
+            hint = f"There is a folder of that name here: ./{source} reads it."
+            raise SourceError(f"{error} {hint}") from error
+        raise
     return _load(fetched.folder, source, "hub", device, dtype, tokenizer=tokenizer)
 
 

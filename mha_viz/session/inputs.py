@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from mha_viz import checkpoints
+from mha_viz import checkpoints, devices
 from mha_viz.checkpoints import hub
 from mha_viz.errors import CheckpointError, MhaVizError, SourceError
 from mha_viz.figures.scale import SCALES
@@ -30,13 +30,14 @@ def view() -> View | None:
     state = st.session_state
     with st.sidebar:
         source = _model_input()
+        device = _device_input()
         text = _text_input()
         below = st.container()
     shown_source, shown_text = state.get("shown", ("bundled", ""))
-    loaded = _obtain(source)
+    loaded = _obtain(source, device)
     if loaded is None:
         source = shown_source
-        loaded = models.model(source)
+        loaded = models.model(source, device)
     if not text:
         _ask_for_text()
         text = shown_text
@@ -44,10 +45,11 @@ def view() -> View | None:
         return None
     with below:
         cut = _cut_input(loaded, text)
-        trace, words = _traced(source, text, cut)
+        trace, words = _traced(source, device, text, cut)
         state["shown"] = (source, text)
         layer, head = _head_input(source, trace)
         chosen = _looks()
+        _about(loaded)
     if state.get("words") != words:
         if "words" in state:  # another text than before: what was chosen in it means nothing here
             state.pop("token", None)
@@ -79,6 +81,29 @@ def _model_input() -> str:
     return (chosen or "bundled").strip()
 
 
+def _device_input() -> str | None:
+    """A choice where there is one; None is the best device."""
+    here = devices.available()
+    if len(here) == 1:
+        return None
+    chosen: str = st.segmented_control(
+        "Device", here, default=here[0], key="device", bind="query-params", required=True
+    )
+    return chosen
+
+
+def _about(loaded: Model) -> None:
+    """Where the numbers come from: for those who must be able to trust them."""
+    about = loaded.description
+    with st.expander("About this model"):
+        st.text(
+            f"{about.n_parameters:,} parameters, d_model {loaded.config.d_model}, "
+            f"{loaded.config.n_positions:,} positions\n"
+            f"stored as {about.stored_dtype}, computed as float32 on {loaded.device.type}\n"
+            f"weights {about.weights_hash[:12]}\n" + "\n".join(about.notes)
+        )
+
+
 def _text_input() -> str:
     text = st.text_area(
         "Text", DEFAULT, key="text", bind="query-params", height=132, max_chars=MAX_CHARACTERS,
@@ -108,7 +133,7 @@ def _set_text(text: str) -> None:
     st.session_state["text"] = text
 
 
-def _obtain(source: str) -> Model | None:
+def _obtain(source: str, device: str | None) -> Model | None:
     """The model, or None after the page has said why it is not there."""
     try:
         if checkpoints.is_local(source) and not _serves_this_machine_only():
@@ -117,16 +142,16 @@ def _obtain(source: str) -> Model | None:
             downloads.offer(source)
             return None
         with st.spinner(f"Loading {models.TITLES.get(source, 'the model')}…", show_time=True):
-            return models.model(source)
+            return models.model(source, device)
     except (SourceError, CheckpointError) as error:
         problem(str(error))
         return None
 
 
-def _traced(source: str, text: str, cut: Cut) -> tuple[Trace, str]:
+def _traced(source: str, device: str | None, text: str, cut: Cut) -> tuple[Trace, str]:
     try:
         with st.spinner("Running the model…", show_time=True):
-            return models.trace(source, text, cut)
+            return models.trace(source, device, text, cut)
     except MhaVizError as error:
         problem(str(error))
         st.stop()

@@ -29,31 +29,32 @@ TITLES = {
 _forward = threading.Semaphore(2)  # more at once would only take turns on the same cores
 
 
-def model(source: str) -> Model:
+def model(source: str, device: str | None = None) -> Model:
     """The model, from memory if it was loaded before. Raises MhaVizError as `load` does."""
-    return _model(source, _stamp(source))
+    return _model(source, _stamp(source), device)
 
 
 @st.cache_resource(max_entries=3, show_spinner=False)
-def _model(source: str, stamp: float) -> Model:
+def _model(source: str, stamp: float, device: str | None) -> Model:
     del stamp  # only tells apart a folder that was written anew
-    loaded = checkpoints.load(source)
+    loaded = checkpoints.load(source, device=device)
     gc.collect()
     gc.freeze()  # else each collection walks all of torch, and stalls every visitor
     return loaded
 
 
-def trace(source: str, text: str, cut: Cut) -> tuple[Trace, str]:
+def trace(source: str, device: str | None, text: str, cut: Cut) -> tuple[Trace, str]:
     """The trace of a text and the name it goes by in caches. Raises MhaVizError."""
-    found = _trace(source, _stamp(source), text, cut)
-    key = f"{source}\n{_stamp(source)}\n{cut}\n{text}".encode("utf-8", "surrogatepass")
+    found = _trace(source, _stamp(source), device, text, cut)
+    where = f"{source}\n{_stamp(source)}\n{device}\n{cut}\n"
+    key = f"{where}{text}".encode("utf-8", "surrogatepass")
     return found, hashlib.sha256(key).hexdigest()[:16]
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _trace(source: str, stamp: float, text: str, cut: Cut) -> Trace:
+def _trace(source: str, stamp: float, device: str | None, text: str, cut: Cut) -> Trace:
     with _forward:
-        return _model(source, stamp).trace(text, cut=cut)
+        return _model(source, stamp, device).trace(text, cut=cut)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
