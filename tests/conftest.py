@@ -1,9 +1,12 @@
 """What several tests share: tiny checkpoints, random and seeded, and the bundled model."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+# Models this small are slower on many threads, which wait for each other at every step.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
@@ -15,6 +18,7 @@ from transformers.models.gpt2.modeling_gpt2 import GPT2LMHeadModel
 from mha_viz.checkpoints import load
 from mha_viz.model import Model
 
+torch.set_num_threads(1)
 settings.register_profile(
     "project",
     deadline=None,  # a busy machine is not a failure

@@ -100,8 +100,8 @@ def how_to_read() -> None:
     with st.container(key="how_to_read"):
         caption(
             "How to read this.",
-            "Dark just under the diagonal: the token before. A dark first column: the sink, where "
-            "a head rests. A shifted diagonal: induction, what followed last time.",
+            "A line just under the diagonal: the token before. A strong first column: the sink, "
+            "where a head rests. A shifted diagonal: induction, what followed last time.",
         )
 
 

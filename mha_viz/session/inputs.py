@@ -18,7 +18,7 @@ from mha_viz.session.view import View
 from mha_viz.trace import Cut, Trace
 
 SCALE_NAMES = {"sqrt": "√ weight", "weight": "weight", "share": "vs even"}
-FIRST_HEAD = {"bundled": "L3H4", "gpt2": "L5H1", "distilgpt2": "L3H1"}
+FIRST_HEAD = {"bundled": "L3H4", "gpt2": "L5H1"}
 
 
 def view() -> View | None:

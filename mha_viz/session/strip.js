@@ -361,6 +361,7 @@ class Lens {
       marks.push(row, this.rowLabel(row, map.gd, query));
     }
     map.overlay.replaceChildren(...marks);
+    thin(map.gd.querySelectorAll(".cbaxis text"));
     this.labels(map.gd, ".ytick text", "yaxis", query, orange);
     this.labels(map.gd, ".xtick text", "xaxis", query, blue);
   }
@@ -455,6 +456,18 @@ function box(gd, x0, x1, y0, y1) {
   node.style.cssText = `position:absolute;box-sizing:border-box;border-radius:2px;left:${left}px;top:${top}px;` +
     `width:${right - left}px;height:${bottom - top}px;`;
   return node;
+}
+
+// Of numbers in a row, those that would run into the one before them are left out.
+function thin(texts) {
+  const boxes = [...texts].map((text) => [text, text.getBoundingClientRect()]);
+  let right = -Infinity;
+  for (const [text, { left, right: end, width, height }] of boxes.sort((a, b) => a[1].left - b[1].left)) {
+    const upright = boxes[0][1].left === boxes.at(-1)[1].left;
+    const shown = upright || left >= right + height / 6;
+    text.style.visibility = shown ? "" : "hidden";
+    if (shown && width) right = end;
+  }
 }
 
 function tip() {
