@@ -784,6 +784,8 @@ def test_what_is_saved_is_read_back_by_both(gpt2, checkpoint, tmp_path, settings
     first, second = original.trace(TEXT), again.trace(TEXT)
     assert first.token_ids == second.token_ids
     assert np.array_equal(first.logits, second.logits)
+    written = json.loads((tmp_path / "saved" / "config.json").read_text())
+    assert written["tie_word_embeddings"] == settings.get("tie_word_embeddings", True)
     theirs, report = GPT2LMHeadModel.from_pretrained(
         tmp_path / "saved", attn_implementation="eager", output_loading_info=True
     )

@@ -15,24 +15,33 @@ from bench.common import ROOT, NotMeasured
 PATIENCE = 120  # seconds
 MAP = ".st-key-head_map .hm image"
 IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
-# Waits until there is a heatmap that passes the test, decoded and at rest for two frames: what
-# Streamlit draws first is hidden, and is drawn again at its right size.
+# Waits for a heatmap that passes the test, decoded, and the same for STILL frames: what Streamlit
+# draws first is hidden, and is drawn again at its right size. Returns for how many milliseconds it
+# has been on the screen by then.
+STILL = 6
 DRAWN = f"""async (passes) => {{
   const end = performance.now() + {1000 * PATIENCE};
-  let last = "", still = 0;
-  while (still < 2) {{
+  let source = "", decoded = false, last = "", frames = 0, since = 0;
+  while (frames < {STILL}) {{
     await new Promise(requestAnimationFrame);
     const image = document.querySelector("{MAP}");
     const box = image?.getBoundingClientRect();
-    const seen = box?.width && passes(image.href.baseVal);
-    const now = seen ? [image.href.baseVal, box.x, box.y, box.width, box.height].join() : "";
-    still = now && now === last ? still + 1 : 0;
+    const href = image?.href.baseVal ?? "";
+    if (href !== source) {{
+      source = href;
+      decoded = false;
+      const copy = new Image();
+      copy.src = href;
+      copy.decode().then(() => {{ decoded ||= href === source; }}, () => null);
+    }}
+    const seen = box?.width && decoded && passes(href);
+    const now = seen ? [href, box.x, box.y, box.width, box.height].join() : "";
+    frames = now && now === last ? frames + 1 : 0;
+    if (frames === 1) since = performance.now();
     last = now;
     if (performance.now() > end) throw new Error("the heatmap did not come");
   }}
-  const copy = new Image();
-  copy.src = document.querySelector("{MAP}").href.baseVal;
-  await copy.decode();
+  return performance.now() - since;
 }}"""
 STREAMLIT = "from streamlit.web.cli import main\nmain(prog_name='streamlit')"
 
