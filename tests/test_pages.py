@@ -194,3 +194,13 @@ def test_dark_is_drawn_in_dark_colours() -> None:
     test.context["theme"] = "dark"
     test.run()
     assert figures(test)[1]["data"][0]["colorscale"][0][1] == "#23252F"
+
+
+def test_a_text_beyond_all_reason_gets_a_word_and_the_picture_stays() -> None:
+    test = app()
+    before = strip(test)["tokens"]
+    test.text_area(key="text").set_value("a" * 1_000_000).run()
+    assert not test.exception
+    assert plain("1,000,000 characters") in said(test)
+    assert strip(test)["tokens"] == before
+    assert len(test.text_area(key="text").value) == 1_000_000

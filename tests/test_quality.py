@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,3 +63,13 @@ def test_the_package_itself_imports_nothing() -> None:
     code = "import sys, mha_viz.trace, mha_viz.figures.heatmap; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout.strip() == "False", done.stderr
+
+
+def test_the_python_of_the_readme_runs() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    told = dict(re.findall(r"^(trace\.\S.*?)\s+# (\(.*\))$", code, flags=re.MULTILINE))
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert told
+    for expression, value in told.items():
+        assert eval(expression, names) == eval(value), expression

@@ -4,6 +4,7 @@ import ipaddress
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from mha_viz import checkpoints, devices
 from mha_viz.checkpoints import hub
@@ -36,25 +37,22 @@ def view() -> View | None:
     shown_source, shown_text = state.get("shown", ("bundled", ""))
     loaded = _obtain(source, device)
     if loaded is None:
-        source = shown_source
-        loaded = models.model(source, device)
+        source, loaded = shown_source, models.model(shown_source, device)
     if not text:
         _ask_for_text()
-        text = shown_text
-    if not text:
+    found = None
+    for asked in dict.fromkeys((text, shown_text)):
+        cut = _cut_input(below, loaded, asked) if asked is text else state.get("cut") or "end"
+        if asked and (found := _traced(source, device, asked, cut)):
+            state["shown"] = (source, asked)
+            break
+    if found is None:
         return None
-    with below:
-        cut = _cut_input(loaded, text)
-        trace, words = _traced(source, device, text, cut)
-        state["shown"] = (source, text)
-        layer, head = _head_input(source, trace)
-        chosen = _looks()
-        _about(loaded)
-    if state.get("words") != words:
-        if "words" in state:  # another text than before: what was chosen in it means nothing here
-            state.pop("token", None)
-            state.pop("window", None)
-        state["words"] = words
+    trace, words = found
+    layer, head = _head_input(below, source, trace)
+    chosen = _looks(below)
+    _about(below, loaded)
+    _forget_what_another_text_had(words)
     view = View(
         about=loaded.description, trace=trace, words=words, layer=layer, head=head,
         token=_token(trace), window_edges=state.get("window"), **chosen,
@@ -64,6 +62,15 @@ def view() -> View | None:
     link.keep()
     _say_what_was_changed(trace)
     return view
+
+
+def _forget_what_another_text_had(words: str) -> None:
+    """A pinned token and a zoomed part mean nothing in another text."""
+    state = st.session_state
+    if state.get("words", words) != words:
+        state.pop("token", None)
+        state.pop("window", None)
+    state["words"] = words
 
 
 def _model_input() -> str:
@@ -92,10 +99,10 @@ def _device_input() -> str | None:
     return chosen
 
 
-def _about(loaded: Model) -> None:
+def _about(sidebar: DeltaGenerator, loaded: Model) -> None:
     """Where the numbers come from: for those who must be able to trust them."""
     about = loaded.description
-    with st.expander("About this model"):
+    with sidebar.expander("About this model"):
         st.text(
             f"{about.n_parameters:,} parameters, d_model {loaded.config.d_model}, "
             f"{loaded.config.n_positions:,} positions\n"
@@ -106,7 +113,7 @@ def _about(loaded: Model) -> None:
 
 def _text_input() -> str:
     text = st.text_area(
-        "Text", DEFAULT, key="text", bind="query-params", height=132, max_chars=MAX_CHARACTERS,
+        "Text", DEFAULT, key="text", bind="query-params", height=132,
         help="Ctrl + Enter shows it",
     )  # fmt: skip
     st.selectbox(
@@ -148,24 +155,24 @@ def _obtain(source: str, device: str | None) -> Model | None:
         return None
 
 
-def _traced(source: str, device: str | None, text: str, cut: Cut) -> tuple[Trace, str]:
+def _traced(source: str, device: str | None, text: str, cut: Cut) -> tuple[Trace, str] | None:
+    """The trace and its name in caches, or None after the page has said why there is none."""
     try:
         with st.spinner("Running the model…", show_time=True):
             return models.trace(source, device, text, cut)
     except MhaVizError as error:
         problem(str(error))
-        st.stop()
+        return None
 
 
-def _cut_input(loaded: Model, text: str) -> Cut:
+def _cut_input(sidebar: DeltaGenerator, loaded: Model, text: str) -> Cut:
     limit = loaded.config.n_positions
     asked = st.session_state.get("link", {}).get("cut")
     if len(text) < limit and asked is None:  # a token is at least one byte
         return st.session_state.get("cut") or "end"
-    ids, _ = loaded.encode(text)
-    if len(ids) <= limit:
+    if len(text) > MAX_CHARACTERS or len(loaded.encode(text)[0]) <= limit:
         return "end"
-    cut: Cut = st.segmented_control(
+    cut: Cut = sidebar.segmented_control(
         "Too long: leave out the", ["end", "start"], default="end", key="cut",
         bind="query-params", required=True,
     )  # fmt: skip
@@ -174,7 +181,7 @@ def _cut_input(loaded: Model, text: str) -> Cut:
     return cut
 
 
-def _head_input(source: str, trace: Trace) -> tuple[int, int]:
+def _head_input(sidebar: DeltaGenerator, source: str, trace: Trace) -> tuple[int, int]:
     options = [f"L{i}H{h}" for i in range(trace.n_layers) for h in range(trace.n_heads)]
     first = FIRST_HEAD.get(source, f"L{trace.n_layers // 2}H0")
     first = first if first in options else options[0]
@@ -183,7 +190,7 @@ def _head_input(source: str, trace: Trace) -> tuple[int, int]:
     if before is not None and before not in options:
         notice(f"{source} has no head {before}; {first} is shown.")
         state["at"] = first
-    at = st.selectbox(
+    at = sidebar.selectbox(
         "Head", options, index=options.index(first), key="at", bind="query-params",
         help="A click on a thumbnail or the arrow keys choose it too",
     )  # fmt: skip
@@ -193,16 +200,16 @@ def _head_input(source: str, trace: Trace) -> tuple[int, int]:
     return int(layer), int(head)
 
 
-def _looks() -> dict[str, Any]:
-    scale = st.segmented_control(
+def _looks(sidebar: DeltaGenerator) -> dict[str, Any]:
+    scale = sidebar.segmented_control(
         "Colour", SCALES, default="sqrt", key="colour", bind="query-params", required=True,
         format_func=SCALE_NAMES.__getitem__,
     )  # fmt: skip
-    dim_sink = st.toggle(
+    dim_sink = sidebar.toggle(
         "Dim the first-token sink", key="sink", bind="query-params",
         help="Draws the first key at a quarter of its strength; no weight is changed",
     )  # fmt: skip
-    stage = st.toggle(
+    stage = sidebar.toggle(
         "Stage mode", key="stage", bind="query-params",
         help="Larger type for a projector; the sidebar can be folded away",
     )  # fmt: skip
