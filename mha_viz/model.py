@@ -77,6 +77,8 @@ class Model:
         Nothing is added to the text. Raises TextError for an empty text, one beyond all reason, and
         one with a character that the tokenizer would drop.
         """
+        if not isinstance(text, str):
+            raise TextError(f"The text is a {type(text).__name__}; give a str.")
         if not text:
             raise TextError("The text is empty. Type a sentence, or pick a sample.")
         if len(text) > MAX_CHARACTERS:

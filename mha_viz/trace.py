@@ -52,8 +52,11 @@ class Trace:
             raise ShapeError(
                 f"{len(self.details)} tokens and {len(self.scales)} scales for q {[L, H, T, d_h]}."
             )
-        for array in (self.q, self.k, self.v, self.logits):
+        for name in ("q", "k", "v", "logits"):
+            array = getattr(self, name)
             array.setflags(write=False)
+            # A view of a read-only array cannot be made writable again; the array itself can.
+            object.__setattr__(self, name, array.view())
 
     @property
     def n_layers(self) -> int:

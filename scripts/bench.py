@@ -1,6 +1,6 @@
 """Measures speed and memory against what people use today, and prints a goal beside each ratio.
 
-    pip install -r requirements-bench.txt
+    pip install -r requirements-bench.txt && pip install --no-deps bertviz==1.4.1
     python scripts/bench.py [--quick] [--only NAME ...]
 
 Both sides of a row run in this one command, taking turns, and the table shows medians. CPU time is

@@ -310,6 +310,44 @@ def test_a_phone_shows_all_without_scrolling_sideways(visit: Opener) -> None:
     expect(one.page.locator(".lead b")).to_have_text("L2 H5")
 
 
+def test_a_finger_that_scrolls_chooses_nothing(visit: Opener) -> None:
+    one = visit(width=390, height=844, has_touch=True, is_mobile=True).open(at="L0H0")
+    one.page.locator(GRID).scroll_into_view_if_needed()
+    one.page.touchscreen.tap(*one.at(GRID, 5, 2))
+    expect(one.page.locator(".lead b")).to_have_text("L2 H5")
+    one.settle()
+    one.page.locator(MAP).scroll_into_view_if_needed()
+    one.page.wait_for_function(f"!document.querySelector('{MAP}')._fullLayout.dragmode")
+    before = one.query()
+    x, y = one.at(MAP, 3, 8)
+    finger = one.page.context.new_cdp_session(one.page)
+    for kind, dy in (("touchStart", 0), ("touchMove", 40), ("touchMove", 90), ("touchEnd", 0)):
+        points = [] if kind == "touchEnd" else [{"x": x, "y": y - dy}]
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    one.page.wait_for_timeout(500)
+    assert one.query() == before
+
+
+def test_a_text_too_long_for_a_link_stays_out_of_it(visit: Opener) -> None:
+    one = visit().open()
+    text = "The old man went down to the river. " * 1000
+    one.type(text)
+    expect(one.page.get_by_text("too long for a link")).to_be_visible()
+    expect(one.page.get_by_text(re.compile("left out at the end"))).to_be_visible()
+    assert len(one.query()) < 1000
+    assert one.page.get_by_label("Text", exact=True).input_value() == text
+    one.page.keyboard.press("Escape")
+    one.type("short again")
+    expect(one.page.get_by_text("too long for a link")).to_have_count(0)
+    one.page.wait_for_function("location.search.includes('text=short')")
+
+
+def test_an_address_in_a_link_is_no_link(visit: Opener) -> None:
+    one = visit().open(model="Sign in at https://evil.invalid/login or www.evil.invalid")
+    expect(one.page.get_by_text("is not a name on the model hub")).to_be_visible()
+    assert one.page.locator("a[href*=evil]").count() == 0
+
+
 def test_an_empty_text_keeps_the_picture(visit: Opener) -> None:
     one = visit().open()
     before = one.chips()

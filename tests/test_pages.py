@@ -1,14 +1,15 @@
 """The page as a script: inputs, links, messages. What needs a browser is in test_browser.py."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from mha_viz import devices
+from mha_viz import checkpoints, devices
 from mha_viz.checkpoints import hub
 from mha_viz.session.messages import plain
 from mha_viz.session.samples import DEFAULT, SAMPLES
@@ -78,6 +79,8 @@ def test_a_link_restores_head_token_window_and_colour(at: str) -> None:
     "link",
     [
         {"at": "L99H0"}, {"at": "nonsense"}, {"colour": "nope"}, {"at": "L3H4<b>"},
+        {"token": "99999"}, {"token": "-3"}, {"token": "²"}, {"window": "9-1-9-1"},
+        {"window": "1-2"}, {"sink": "🙂"}, {"stage": "maybe"},
     ],
 )  # fmt: skip
 def test_a_bad_value_in_a_link_falls_back_with_a_word(link: dict[str, str]) -> None:
@@ -91,8 +94,7 @@ def test_a_bad_value_in_a_link_falls_back_with_a_word(link: dict[str, str]) -> N
 
 @pytest.mark.parametrize(
     "link",
-    [{"token": "-3"}, {"token": "x" * 500}, {"token": "99999999999"}, {"window": "1-2"},
-     {"window": "9-1-9-1"}, {"stage": "maybe"}, {"sink": "🙂"}, {"unknown": "1"}],
+    [{"token": "x" * 500}, {"token": "99999999999"}, {"cut": "middle"}, {"unknown": "1"}],
 )  # fmt: skip
 def test_an_odd_link_never_breaks_the_page(link: dict[str, str]) -> None:
     test = app(**link)
@@ -163,6 +165,36 @@ def test_a_model_that_is_not_here_is_offered_and_the_picture_stays(
     assert "Bundled" in lead(test)
 
 
+def test_a_link_to_a_model_that_is_fetched_later_keeps_its_head(
+    monkeypatch: pytest.MonkeyPatch, gpt2: Callable[..., Any], checkpoint: Callable[..., Path]
+) -> None:
+    folder = checkpoint(gpt2(n_layer=12, n_head=8, n_embd=32))
+    here: list[str] = []
+    load = checkpoints.load
+    monkeypatch.setattr(hub, "is_cached", lambda name: name in here)
+    monkeypatch.setattr(
+        checkpoints, "load", lambda source, **kw: load(folder if source == "gpt2" else source, **kw)
+    )
+    test = app(model="gpt2", at="L11H7", token="2")
+    assert "not on this machine yet" in said(test)
+    assert "The link asks" not in said(test)
+    here.append("gpt2")
+    test.run()
+    assert not test.exception
+    assert said(test) == ""
+    assert "<b>L11 H7</b>" in lead(test)
+    assert strip(test)["token"] == 2
+
+
+@pytest.mark.parametrize("name", ["a sentence.", "<img src=x>", "x" * 300, "a//b"])
+def test_what_is_no_name_is_refused_at_once(name: str) -> None:
+    test = app(model=name)
+    assert not test.exception
+    assert "is not a name on the model hub" in said(test).replace("\\", "")
+    assert not [button for button in test.button if "Fetch" in button.label]
+    assert len(figures(test)) == 2
+
+
 def test_a_folder_that_is_not_there_is_named_and_the_picture_stays(tmp_path: Path) -> None:
     test = app(model=f"{tmp_path}/nothing")
     assert not test.exception
@@ -184,9 +216,9 @@ def test_a_device_that_fails_gives_way_to_the_cpu_with_a_word(
 
 
 def test_what_a_visitor_typed_is_never_markdown() -> None:
-    assert plain("![i](https://e.invalid/p.png) :red[x] $x$") == (
-        r"\!\[i\]\(https\:\/\/e\.invalid\/p\.png\) \:red\[x\] \$x\$"
-    )
+    assert plain("![i](p.png) :red[x] $x$") == r"\!\[i\]\(p\.png\) \:red\[x\] \$x\$"
+    for address in ("https://e.invalid", "HTTP://e.invalid", "www.e.invalid", "a@e.invalid"):
+        assert "\u2060" in plain(address)  # else Markdown makes a link of it
 
 
 def test_dark_is_drawn_in_dark_colours() -> None:

@@ -11,6 +11,7 @@ skips the second step, since the tests do it; so its first picture waits for no 
 """
 
 import hashlib
+import os
 import re
 from pathlib import Path
 
@@ -48,7 +49,9 @@ def load(
 
     Raises SourceError, CheckpointError (NotGPT2 for another architecture), DeviceError.
     """
-    if isinstance(source, str) and source == "bundled":
+    if not isinstance(source, str | Path):
+        raise SourceError(f"{source!r} is neither the name of a model nor a path.")
+    if source == "bundled":
         return _load(BUNDLED, "bundled", "bundled", device, dtype, trusted=True)
     if isinstance(source, Path) or is_local(source):
         return _load(
@@ -65,7 +68,7 @@ def load(
     try:
         fetched = hub.fetch(source)
     except SourceError as error:
-        if Path(source).is_dir():
+        if os.path.isdir(source):
             hint = f"There is a folder of that name here: ./{source} reads it."
             raise SourceError(f"{error} {hint}") from error
         raise

@@ -93,17 +93,22 @@ def is_cached(repo_id: str) -> bool:
     )
 
 
+def check_name(repo_id: str) -> None:
+    """Raises SourceError for what can be no name on the hub; asks nobody."""
+    if not _REPO_ID.fullmatch(repo_id):
+        raise SourceError(
+            f"{repo_id[:100]!r} is not a name on the model hub. Give it as `gpt2` or "
+            "`owner/name`, with letters, digits, `-`, `_` and `.` only."
+        )
+
+
 class _Model:
     """One model, in the cache and on the hub; `done` and `total` count the bytes of a download."""
 
     def __init__(
         self, name: str, on_progress: Callable[[Progress], None], cancel: threading.Event
     ) -> None:
-        if not _REPO_ID.fullmatch(name):
-            raise SourceError(
-                f"{name[:100]!r} is not a name on the model hub. Give it as `gpt2` or "
-                "`owner/name`, with letters, digits, `-`, `_` and `.` only."
-            )
+        check_name(name)
         # huggingface_hub read the environment when it was imported; this follows it as it is now.
         env = os.environ.get
         cache = env("HF_HUB_CACHE") or (f"{env('HF_HOME')}/hub" if env("HF_HOME") else None)

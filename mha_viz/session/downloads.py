@@ -20,13 +20,14 @@ class Job:
     source: str
     cancel: threading.Event = field(default_factory=threading.Event)
     progress: hub.Progress | None = None
-    error: str = ""
+    error: str = "The download ended without a word; the server's log may say why. Try again."
     done: bool = False
 
     def run(self) -> None:
         """Fetches, and leaves behind how it went; a stop by the visitor is no error."""
         try:
             hub.fetch(self.source, on_progress=self._note, cancel=self.cancel)
+            self.error = ""
         except Cancelled:
             self.error = ""
         except MhaVizError as error:
@@ -44,6 +45,7 @@ _guard = threading.Lock()
 
 def start(source: str) -> None:
     """Begins to fetch, unless that is under way."""
+    st.session_state["fetching"] = source
     with _guard:
         if source not in _jobs or _jobs[source].done:
             _jobs[source] = Job(source)
@@ -61,12 +63,14 @@ def offer(source: str) -> None:
     if running(source):
         _watch(source)
         return
-    job = _jobs.get(source)
+    # How an earlier try went concerns the one who made it.
+    job = _jobs.get(source) if st.session_state.get("fetching") == source else None
     if job is not None and job.error:
         problem(job.error)
     size = HUB_SIZES.get(source, "")
     about = f" It has {size}." if size else ""
-    resumes = " What has arrived is kept." if job is not None else ""
+    arrived = job is not None and job.progress is not None and job.progress.done
+    resumes = " What has arrived is kept." if arrived else ""
     name = TITLES.get(source, source)
     st.info(
         f"**{plain(name)}** is not on this machine yet.{plain(about)} Fetching it asks the model "

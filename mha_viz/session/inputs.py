@@ -2,6 +2,7 @@
 
 import ipaddress
 from typing import Any
+from urllib.parse import quote
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -36,6 +37,7 @@ def view() -> View | None:
         below = st.container()
     shown_source, shown_text = state.get("shown", ("bundled", ""))
     loaded = _obtain(source, device)
+    waits = loaded is None  # for a model that the link may have been made for
     if loaded is None:
         source, loaded = shown_source, models.model(shown_source, device)
     if not text:
@@ -49,28 +51,39 @@ def view() -> View | None:
     if found is None:
         return None
     trace, words = found
-    layer, head = _head_input(below, source, trace)
+    layer, head = _head_input(below, source, trace, waits=waits)
     chosen = _looks(below)
     _about(below, loaded)
-    _forget_what_another_text_had(words)
+    _forget_what_another_text_had(words, waits=waits)
     view = View(
         about=loaded.description, trace=trace, words=words, layer=layer, head=head,
         token=_token(trace), window_edges=state.get("window"), **chosen,
     )  # fmt: skip
-    if view.window is None:
-        state["window"] = None
+    if not waits:
+        _check_places(view)
     link.keep()
     _say_what_was_changed(trace)
     return view
 
 
-def _forget_what_another_text_had(words: str) -> None:
+def _forget_what_another_text_had(words: str, *, waits: bool) -> None:
     """A pinned token and a zoomed part mean nothing in another text."""
     state = st.session_state
-    if state.get("words", words) != words:
+    if state.get("words", words) != words and not state.get("waits"):
         state.pop("token", None)
         state.pop("window", None)
-    state["words"] = words
+    state["words"], state["waits"] = words, waits
+
+
+def _check_places(view: View) -> None:
+    """Says a word where the link asks for a token or a part that this text does not have."""
+    state = st.session_state
+    for name, taken in (("token", str(view.token)), ("window", view.window_text)):
+        if word := link.strayed(name, taken, shown=taken or "the whole pattern"):
+            notice(word)
+            state[name] = None
+    if view.window is None:
+        state["window"] = None
 
 
 def _model_input() -> str:
@@ -112,10 +125,13 @@ def _about(sidebar: DeltaGenerator, loaded: Model) -> None:
 
 
 def _text_input() -> str:
+    fits = len(quote(st.session_state.get("text", ""), errors="replace")) <= link.LONGEST
     text = st.text_area(
-        "Text", DEFAULT, key="text", bind="query-params", height=132,
+        "Text", DEFAULT, key="text", bind="query-params" if fits else None, height=132,
         help="Ctrl + Enter shows it",
     )  # fmt: skip
+    if not fits:
+        st.caption("This text is too long for a link: the address bar goes without it.")
     st.selectbox(
         "Samples", list(SAMPLES), index=None, key="sample", placeholder="Samples",
         label_visibility="collapsed", on_change=_take_sample,
@@ -145,9 +161,11 @@ def _obtain(source: str, device: str | None) -> Model | None:
     try:
         if checkpoints.is_local(source) and not _serves_this_machine_only():
             raise SourceError("Folders are read only while the app serves this machine alone.")
-        if source != "bundled" and not checkpoints.is_local(source) and not hub.is_cached(source):
-            downloads.offer(source)
-            return None
+        if source != "bundled" and not checkpoints.is_local(source):
+            hub.check_name(source)
+            if not hub.is_cached(source):
+                downloads.offer(source)
+                return None
         with st.spinner(f"Loading {models.TITLES.get(source, 'the model')}…", show_time=True):
             return models.model(source, device)
     except (SourceError, CheckpointError) as error:
@@ -181,20 +199,24 @@ def _cut_input(sidebar: DeltaGenerator, loaded: Model, text: str) -> Cut:
     return cut
 
 
-def _head_input(sidebar: DeltaGenerator, source: str, trace: Trace) -> tuple[int, int]:
+def _head_input(
+    sidebar: DeltaGenerator, source: str, trace: Trace, *, waits: bool
+) -> tuple[int, int]:
     options = [f"L{i}H{h}" for i in range(trace.n_layers) for h in range(trace.n_heads)]
     first = FIRST_HEAD.get(source, f"L{trace.n_layers // 2}H0")
     first = first if first in options else options[0]
     state = st.session_state
-    before = state.get("at")
-    if before is not None and before not in options:
-        notice(f"{source} has no head {before}; {first} is shown.")
+    if state.get("waits") and not waits and (asked := state["link"].get("at")) in options:
+        state["at"] = asked  # the model of the link is here at last
+    elif (before := state.get("at")) is not None and before not in options:
+        if not waits:
+            notice(f"{source} has no head {before}; {first} is shown.")
         state["at"] = first
     at = sidebar.selectbox(
         "Head", options, index=options.index(first), key="at", bind="query-params",
         help="A click on a thumbnail or the arrow keys choose it too",
     )  # fmt: skip
-    if word := link.strayed("at", at):
+    if not waits and (word := link.strayed("at", at)):
         notice(word)
     layer, head = at[1:].split("H")
     return int(layer), int(head)
@@ -213,8 +235,11 @@ def _looks(sidebar: DeltaGenerator) -> dict[str, Any]:
         "Stage mode", key="stage", bind="query-params",
         help="Larger type for a projector; the sidebar can be folded away",
     )  # fmt: skip
-    if word := link.strayed("colour", SCALE_NAMES[scale]):
-        notice(word)
+    taken = {"colour": SCALE_NAMES[scale], "sink": str(dim_sink).lower()}
+    taken["stage"] = str(stage).lower()
+    for name, value in taken.items():
+        if word := link.strayed(name, value):
+            notice(word)
     theme = st.session_state.get("theme") or st.context.theme.type or "light"
     return {"scale": scale, "dim_sink": dim_sink, "stage": stage, "theme": THEMES[theme]}
 

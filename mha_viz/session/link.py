@@ -3,6 +3,7 @@
 import streamlit as st
 
 UNBOUND = ("token", "window")
+LONGEST = 16_000  # characters of an encoded text; servers and chats cut or refuse far longer links
 
 
 def restore() -> None:
@@ -39,9 +40,10 @@ def keep() -> None:
         st.query_params.update(changed)
 
 
-def strayed(name: str, taken: str) -> str:
+def strayed(name: str, taken: str, *, shown: str = "") -> str:
     """A word about a link whose value for `name` could not be used, said once; else empty."""
     asked = st.session_state.get("link", {}).pop(name, None)
     if asked is None or asked == taken:
         return ""
-    return f"The link asks for {name} = {asked[:60]}, which is not there; {taken} is shown."
+    shown = shown or taken
+    return f"The link asks for {name} = {asked[:60]}, which is not there; {shown} is shown."

@@ -7,13 +7,16 @@ import string
 
 import streamlit as st
 
+_LINK = re.compile(r"(?i)(?<=http)(?=s?:)|(?<=www)(?=\.)|(?<=ftp)(?=:)|(?=@)")
+_JOINER = "\u2060"  # invisible; it keeps Markdown from making a link of an address
 _PUNCTUATION = re.compile(f"([{re.escape(string.punctuation)}])")
 _log = logging.getLogger("mha_viz")
 
 
 def plain(text: str) -> str:
     """The text so that Streamlit's Markdown shows each character as it is, links included."""
-    return _PUNCTUATION.sub(r"\\\1", text).replace("\n", " ")
+    unlinked = _LINK.sub(_JOINER, text)
+    return _PUNCTUATION.sub(r"\\\1", unlinked).replace("\n", " ")
 
 
 def escaped(text: str) -> str:

@@ -242,7 +242,13 @@ class Lens {
     gd.style.position = "relative";
     gd.append(overlay);
     const handlers = name === "map" ? this.mapHandlers(gd) : this.gridHandlers();
-    handlers.plotly_afterplot = () => this.frame();
+    const still = finger(gd);
+    handlers.plotly_afterplot = () => {
+      if (name === "map") still.calm();
+      this.frame();
+    };
+    const click = handlers.plotly_click;
+    handlers.plotly_click = (event) => still.tapped() && click(event);
     for (const [event, handler] of Object.entries(handlers)) gd.on(event, handler);
     const remove = () => {
       for (const [event, handler] of Object.entries(handlers)) gd.removeListener?.(event, handler);
@@ -251,9 +257,7 @@ class Lens {
     };
     const plot = { gd, overlay, remove };
     requestAnimationFrame(() => this.frame());
-    if (name === "map" && matchMedia("(pointer: coarse)").matches) {
-      window.Plotly?.relayout(gd, { dragmode: false }); // a finger scrolls the page
-    }
+    if (name === "map") still.calm();
     return plot;
   }
 
@@ -456,6 +460,25 @@ function box(gd, x0, x1, y0, y1) {
   node.style.cssText = `position:absolute;box-sizing:border-box;border-radius:2px;left:${left}px;top:${top}px;` +
     `width:${right - left}px;height:${bottom - top}px;`;
   return node;
+}
+
+// A finger scrolls the page: it must neither zoom the map nor choose where it merely passed.
+function finger(gd) {
+  const coarse = matchMedia("(pointer: coarse)").matches;
+  let start = null, moved = false;
+  const place = ({ touches: [touch] }) => [touch.clientX, touch.clientY];
+  gd.addEventListener("touchstart", (event) => {
+    start = place(event);
+    moved = false;
+  }, { passive: true, capture: true });
+  gd.addEventListener("touchmove", (event) => {
+    const [x, y] = place(event);
+    if (start && Math.hypot(x - start[0], y - start[1]) > 10) moved = true;
+  }, { passive: true, capture: true });
+  return {
+    tapped: () => !moved,
+    calm: () => coarse && gd._fullLayout?.dragmode && window.Plotly?.relayout(gd, { dragmode: false }),
+  };
 }
 
 // Of numbers in a row, those that would run into the one before them are left out.

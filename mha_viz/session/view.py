@@ -42,6 +42,12 @@ class View:
         return clamp_window(self.window_edges, self.trace.n_tokens)
 
     @property
+    def window_text(self) -> str:
+        """The window as links write it; empty for the whole pattern."""
+        w = self.window
+        return "" if w is None else f"{w.first_query}-{w.end_query}-{w.first_key}-{w.end_key}"
+
+    @property
     def sizes(self) -> Type:
         """Text sizes for Plotly."""
         return STAGE if self.stage else NORMAL

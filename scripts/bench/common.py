@@ -97,7 +97,7 @@ def chromium() -> "Iterator[Browser]":
     try:
         from playwright.sync_api import Error, sync_playwright
     except ImportError as error:
-        raise NotMeasured("playwright is missing: pip install -r requirements-bench.txt") from error
+        raise NotMeasured(f"{error}; requirements-bench.txt says how to install it.") from error
     named = os.environ.get("CHROMIUM", "")
     found = named or shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright:

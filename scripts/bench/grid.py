@@ -110,7 +110,7 @@ def pictures() -> tuple[Trace, str]:
     try:
         from bertviz import model_view
     except ImportError as error:
-        raise NotMeasured("bertviz is missing: pip install -r requirements-bench.txt") from error
+        raise NotMeasured(f"{error}; requirements-bench.txt says how to install it.") from error
     compute.check_equal()
     run_theirs, run_ours = compute.sides(T)
     trace = run_ours()
