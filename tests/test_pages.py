@@ -59,7 +59,7 @@ def test_the_first_page_shows_the_bundled_model_on_a_sample() -> None:
     grid, heatmap = figures(test)
     assert grid["data"][0]["type"] == "bar"
     assert heatmap["data"][0]["type"] == "heatmap"
-    assert "<b>L3 H4</b>" in lead(test)
+    assert "<b>L3 H0</b>" in lead(test)
     assert test.text_area(key="text").value == DEFAULT
 
 

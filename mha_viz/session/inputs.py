@@ -20,7 +20,7 @@ from mha_viz.session.view import View
 from mha_viz.trace import Cut, Trace
 
 SCALE_NAMES = {"sqrt": "√ weight", "weight": "weight", "share": "vs even"}
-FIRST_HEAD = {"bundled": "L3H4", "gpt2": "L5H1"}
+FIRST_HEAD = {"bundled": "L3H0", "gpt2": "L5H1"}
 
 
 def view() -> View | None:
@@ -125,7 +125,11 @@ def _about(sidebar: DeltaGenerator, loaded: Model) -> None:
 
 
 def _text_input() -> str:
-    fits = len(quote(st.session_state.get("text", ""), errors="replace")) <= link.LONGEST
+    state = st.session_state
+    fits = len(quote(state.get("text", ""), errors="replace")) <= link.LONGEST
+    if fits and state.get("text_was_long"):
+        state["text"] = state["text"]  # set anew, so that the address bar takes it up again
+    state["text_was_long"] = not fits
     text = st.text_area(
         "Text", DEFAULT, key="text", bind="query-params" if fits else None, height=132,
         help="Ctrl + Enter shows it",
