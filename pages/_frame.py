@@ -4,8 +4,8 @@ import streamlit as st
 
 from mha_viz.session import frame
 
-frame.begin()
+waiting = frame.begin()
 page = st.navigation(
     [st.Page("attention.py", title="Attention", icon=":material/grid_on:", default=True)]
 )
-frame.run(page)
+frame.run(page, waiting)

@@ -41,7 +41,8 @@ def head_grid(
     )  # fmt: skip
     axis = {
         "showgrid": False, "zeroline": False, "showline": False, "ticks": "", "fixedrange": True,
-        "constrain": "domain", "tickfont": {"size": sizes.tick, "color": theme.muted},
+        "constrain": "domain", "ticklabeloverflow": "allow",
+        "tickfont": {"size": sizes.tick, "color": theme.muted},
     }  # fmt: skip
     step_h, step_l = _step(H), _step(L)
     heads, layers = list(range(0, H, step_h)), list(range(0, L, step_l))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from unicodedata import east_asian_width
 
 import numpy as np
 import plotly.graph_objects as go
@@ -14,7 +15,7 @@ from mha_viz.tokens import shorten
 from mha_viz.trace import Array, max_pool
 
 MAX_CELLS = 256  # a side; more than that is pooled
-MAX_TICKS = 60  # labels a side; Plotly takes seconds for hundreds
+MAX_TICKS = 44  # labels a side, which touch on 540 pixels; Plotly takes seconds for hundreds
 GAPS_UP_TO = 40  # tokens, with a pixel of page between the cells
 ROOM_FOR_NOTES = 5  # tokens; below that the blank triangle is too small to write in
 LABEL = 12  # characters of a token on an axis
@@ -102,7 +103,7 @@ def head_heatmap(
         )  # fmt: skip
     figure.update_layout(
         template="none", dragmode="zoom", paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)", margin={"l": 6, "r": 6, "t": 6, "b": 6},
+        plot_bgcolor="rgba(0,0,0,0)", margin={"r": 6, "b": 6, **_margins(tokens, seen, sizes)},
         font={"family": SANS, "color": theme.ink},
         hoverlabel={"bgcolor": theme.surface, "bordercolor": theme.query,
                     "font": {"family": MONO, "size": sizes.tick + 1, "color": theme.ink}},
@@ -116,12 +117,27 @@ def tick_positions(first: int, end: int) -> list[int]:
     return list(range(first, end, step))
 
 
+def _margins(tokens: Sequence[str], seen: Window, sizes: Type) -> dict[str, float]:
+    """Room for the longest label on either side; Plotly's own measuring lays out twice."""
+
+    def room(first: int, end: int) -> float:
+        shown = [shorten(tokens[i], LABEL) for i in tick_positions(first, end)]
+        columns = max(sum(2 if east_asian_width(c) in "WF" else 1 for c in s) for s in shown)
+        return columns * 0.6 * sizes.tick + 10  # the advance of a monospaced letter is 0.6 em
+
+    return {
+        "l": room(seen.first_query, seen.end_query),
+        "t": room(seen.first_key, seen.end_key),
+    }
+
+
 def _axes(
     figure: go.Figure, tokens: Sequence[str], seen: Window, theme: Theme, sizes: Type
 ) -> None:
     shared = {
         "showgrid": False, "zeroline": False, "showline": False, "ticks": "",
-        "constrain": "domain", "automargin": True, "type": "linear",
+        "constrain": "domain", "type": "linear",
+        "ticklabeloverflow": "allow",  # else Plotly measures each label again: half of a draw
         "tickfont": {"size": sizes.tick, "family": MONO, "color": theme.ink},
     }  # fmt: skip
 

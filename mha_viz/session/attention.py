@@ -49,10 +49,8 @@ def grid(view: View) -> None:
     with st.container(key="grid_box", height="stretch"):
         st.plotly_chart(
             figure, key="head_grid", theme=None, config=CONFIG, height="stretch",
-            alt=(
-                f"Attention patterns of {trace.n_layers} layers with {trace.n_heads} heads each; "
-                f"{view.at} is chosen."
-            ),
+            # The same for every head, so that a choice of another one sends nothing anew.
+            alt=f"Patterns of {trace.n_layers} layers with {trace.n_heads} heads each.",
         )  # fmt: skip
 
 

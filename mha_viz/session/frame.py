@@ -1,21 +1,45 @@
-"""What happens around every page: setup, inputs, style, and the hand-over of the view."""
+"""What happens around every page: setup, inputs, style, and the hand-over of the view.
+
+Nothing heavy is imported until a first visitor has something to look at: torch takes seconds, and
+the browser can load what it needs to draw meanwhile.
+"""
+
+import threading
+from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import StreamlitPage
 
-from mha_viz.session import inputs, style
-from mha_viz.session.view import View
+from mha_viz.session import style
+
+if TYPE_CHECKING:
+    from mha_viz.session.view import View
+
+_warm = threading.Event()  # a page has been shown since the server started
 
 
-def begin() -> None:
-    """The first call of a run."""
+def begin() -> DeltaGenerator:
+    """The first call of a run; the place that it returns says so while the server warms up."""
     stage = st.session_state.get("stage", st.query_params.get("stage") == "true")
     style.page_setup(stage=bool(stage))
+    waiting = st.empty()
+    if not _warm.is_set():
+        with waiting.container():
+            st.caption("Loading the bundled model, 4 layers × 6 heads…")
+            # An empty figure makes the browser load Plotly while the server loads torch.
+            hidden = {"visible": False}
+            layout = {"xaxis": hidden, "yaxis": hidden}
+            st.plotly_chart({"data": [{"type": "heatmap"}], "layout": layout}, key="cold")
+    return waiting
 
 
-def run(page: StreamlitPage) -> None:
+def run(page: StreamlitPage, waiting: DeltaGenerator) -> None:
     """Gathers the inputs and lets the page draw; without anything to draw, the page is skipped."""
+    from mha_viz.session import inputs
+
     view = inputs.view()
+    waiting.empty()
     if view is None:
         return
     theme = view.theme
@@ -30,9 +54,10 @@ def run(page: StreamlitPage) -> None:
     style.rules(stage=view.stage, variables=variables)
     st.session_state["view"] = view
     page.run()
+    _warm.set()
 
 
-def view() -> View:
+def view() -> "View":
     """What to show, for the page that runs now."""
     found: View = st.session_state["view"]
     return found

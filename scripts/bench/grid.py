@@ -72,8 +72,8 @@ requestAnimationFrame(look);
 def grid(quick: bool) -> Iterator[Row]:
     """Two rows: bytes, and the time until it is drawn."""
     trace, theirs = pictures()
-    figure = ours_json(trace, T)
-    pooled = len(ours_json(trace, thumbnail_size(trace.n_heads)).encode())
+    figure = ours_json(trace, thumbnail_size(trace.n_heads))
+    full = len(ours_json(trace, T).encode())
     size = at_least(
         f"Grid of 144 heads, T = {T}: bytes", len(theirs.encode()) / 1e3,
         len(figure.encode()) / 1e3, 60, "kB",
@@ -81,8 +81,9 @@ def grid(quick: bool) -> Iterator[Row]:
     yield Row(
         size.what, size.theirs, size.ours, size.ratio, f"{size.goal}, {LIMIT // 1000} kB at most",
         size.met and len(figure.encode()) <= LIMIT,
-        "Grid: against BertViz's model_view of the same patterns; ours with a pixel for every "
-        f"weight. The page pools them to fit its width, and sends {show(pooled / 1e3, 'kB')}.",
+        "Grid: against BertViz's model_view of the same patterns; ours as the page sends it, each "
+        "pattern max-pooled to fit the width of the page. With a pixel for every weight it would "
+        f"be {show(full / 1e3, 'kB')}.",
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         write_pages(Path(folder), figure, theirs)
