@@ -81,34 +81,34 @@ def head_heatmap(
     gap = 1 if max(part.shape) <= GAPS_UP_TO else 0
     centre = (block - 1) / 2
     to_weight = "%{customdata:.3f}" + (" at most" if block > 1 else "")
-    figure = go.Figure(
-        go.Heatmap(
-            z=z, x0=k0 + centre, dx=block, y0=q0 + centre, dy=block, customdata=weights,
-            zmin=0, zmax=1, colorscale=colorscale(theme), xgap=gap, ygap=gap, hoverongaps=False,
-            hovertemplate=f"from %{{y}} to %{{x}}: {to_weight}<extra></extra>",
-            colorbar=_colour_bar(scale, theme, sizes, inside=roomy),
-        )
-    )  # fmt: skip
-    _axes(figure, tokens, seen, theme, sizes)
-    if dim_sink and k0 == 0:
-        figure.add_shape(
-            type="rect", x0=-0.5, x1=0.5, y0=q0 - 0.5, y1=seen.end_query - 0.5,
-            fillcolor=theme.page, opacity=0.75, line_width=0,
-        )  # fmt: skip
-    if roomy:
-        figure.add_annotation(
-            text="blank = masked:<br>no token looks ahead", xref="x domain", yref="y domain",
-            x=1, y=0.72, xanchor="right", yanchor="top", align="right", showarrow=False,
-            font={"size": sizes.note, "color": theme.muted},
-        )  # fmt: skip
-    figure.update_layout(
-        template="none", dragmode="zoom", paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)", margin={"r": 6, "b": 6, **_margins(tokens, seen, sizes)},
-        font={"family": SANS, "color": theme.ink},
-        hoverlabel={"bgcolor": theme.surface, "bordercolor": theme.query,
-                    "font": {"family": MONO, "size": sizes.tick + 1, "color": theme.ink}},
-    )  # fmt: skip
-    return figure
+    heatmap = {
+        "type": "heatmap", "z": z, "x0": k0 + centre, "dx": block, "y0": q0 + centre, "dy": block,
+        "customdata": weights, "zmin": 0, "zmax": 1, "colorscale": colorscale(theme),
+        "xgap": gap, "ygap": gap, "hoverongaps": False,
+        "hovertemplate": f"from %{{y}} to %{{x}}: {to_weight}<extra></extra>",
+        "colorbar": _colour_bar(scale, theme, sizes, inside=roomy),
+    }  # fmt: skip
+    dimmed = {
+        "type": "rect", "x0": -0.5, "x1": 0.5, "y0": q0 - 0.5, "y1": seen.end_query - 0.5,
+        "fillcolor": theme.page, "opacity": 0.75, "line": {"width": 0},
+    }  # fmt: skip
+    note = {
+        "text": "blank = masked:<br>no token looks ahead", "xref": "x domain", "yref": "y domain",
+        "x": 1, "y": 0.72, "xanchor": "right", "yanchor": "top", "align": "right",
+        "showarrow": False, "font": {"size": sizes.note, "color": theme.muted},
+    }  # fmt: skip
+    layout: dict[str, object] = {
+        "template": "none", "dragmode": "zoom", "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)", "margin": _margins(tokens, seen, sizes),
+        "font": {"family": SANS, "color": theme.ink},
+        "hoverlabel": {"bgcolor": theme.surface, "bordercolor": theme.query,
+                       "font": {"family": MONO, "size": sizes.tick + 1, "color": theme.ink}},
+        "shapes": [dimmed] if dim_sink and k0 == 0 else [],
+        "annotations": [note] if roomy else [],
+        **_axes(tokens, seen, theme, sizes),
+    }  # fmt: skip
+    # One construction: each update of a figure costs as much as the whole of it.
+    return go.Figure(data=[heatmap], layout=layout)
 
 
 def tick_positions(first: int, end: int) -> list[int]:
@@ -128,33 +128,37 @@ def _margins(tokens: Sequence[str], seen: Window, sizes: Type) -> dict[str, floa
     return {
         "l": room(seen.first_query, seen.end_query),
         "t": room(seen.first_key, seen.end_key),
+        "r": 6,
+        "b": 6,
     }
 
 
 def _axes(
-    figure: go.Figure, tokens: Sequence[str], seen: Window, theme: Theme, sizes: Type
-) -> None:
-    shared = {
+    tokens: Sequence[str], seen: Window, theme: Theme, sizes: Type
+) -> dict[str, dict[str, object]]:
+    shared: dict[str, object] = {
         "showgrid": False, "zeroline": False, "showline": False, "ticks": "",
         "constrain": "domain", "type": "linear",
         "ticklabeloverflow": "allow",  # else Plotly measures each label again: half of a draw
         "tickfont": {"size": sizes.tick, "family": MONO, "color": theme.ink},
     }  # fmt: skip
 
-    def labels(first: int, end: int) -> dict[str, list[int] | list[str]]:
+    def labels(first: int, end: int) -> dict[str, object]:
         at = tick_positions(first, end)
         return {"tickvals": at, "ticktext": [literal(shorten(tokens[i], LABEL)) for i in at]}
 
-    figure.update_xaxes(
-        shared, side="top", tickangle=-90, constraintoward="left",
-        range=[seen.first_key - 0.5, seen.end_key - 0.5],
-        **labels(seen.first_key, seen.end_key),
-    )  # fmt: skip
-    figure.update_yaxes(
-        shared, scaleanchor="x", constraintoward="top",
-        range=[seen.end_query - 0.5, seen.first_query - 0.5],
-        **labels(seen.first_query, seen.end_query),
-    )  # fmt: skip
+    keys = {
+        "side": "top", "tickangle": -90, "constraintoward": "left",
+        "range": [seen.first_key - 0.5, seen.end_key - 0.5],
+    }  # fmt: skip
+    queries = {
+        "scaleanchor": "x", "constraintoward": "top",
+        "range": [seen.end_query - 0.5, seen.first_query - 0.5],
+    }  # fmt: skip
+    return {
+        "xaxis": shared | keys | labels(seen.first_key, seen.end_key),
+        "yaxis": shared | queries | labels(seen.first_query, seen.end_query),
+    }
 
 
 def _corner_is_blank(masked: NDArray[np.bool_]) -> bool:

@@ -185,7 +185,8 @@ class Lens {
 
   keep(query) {
     const chip = this.chips[query];
-    if (this.hovered !== null || !chip || this.strip.scrollHeight <= this.strip.clientHeight) return;
+    if (this.hovered !== null || !chip || this.tokens.length < 20) return;
+    if (this.strip.scrollHeight <= this.strip.clientHeight) return;
     const top = chip.offsetTop - this.strip.clientHeight / 2;
     if (Math.abs(this.strip.scrollTop - top) > this.strip.clientHeight / 2) this.strip.scrollTop = top;
   }

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tokenizers import Tokenizer
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, ViewportSize
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKENIZER = ROOT / "assets" / "bundled" / "tokenizer.json"
@@ -23,7 +23,7 @@ FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 )
-WINDOW = {"width": 1440, "height": 900}
+WINDOW: "ViewportSize" = {"width": 1440, "height": 900}
 
 
 class NotMeasured(Exception):

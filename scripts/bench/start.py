@@ -67,8 +67,8 @@ def first_picture(browser: "Browser") -> float:
     with server() as (address, _):
         page.goto(address, wait_until="commit", timeout=1e3 * PATIENCE)
         page.wait_for_selector(MAP, state="attached", timeout=1e3 * PATIENCE)
-        shown = page.evaluate(f"({DRAWN})(() => true)") / 1e3
-        taken = time.perf_counter() - begun - shown
+        shown: float = page.evaluate(f"({DRAWN})(() => true)") / 1e3
+        taken: float = time.perf_counter() - begun - shown
         context.close()
     return taken
 
