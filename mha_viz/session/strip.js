@@ -59,6 +59,7 @@ class Lens {
   destroy() {
     window.removeEventListener("keydown", this.onKey);
     this.observer.disconnect();
+    cancelAnimationFrame(this.pending);
     for (const plot of this.plots.values()) plot.remove();
   }
 
@@ -246,6 +247,8 @@ class Lens {
     const still = finger(gd);
     handlers.plotly_afterplot = () => {
       if (name === "map") still.calm();
+      const plot = this.plots.get(name);
+      if (plot) plot.thinned = false;
       this.frame();
     };
     const click = handlers.plotly_click;
@@ -257,7 +260,7 @@ class Lens {
       tip().style.display = "none";
     };
     const plot = { gd, overlay, remove };
-    requestAnimationFrame(() => this.frame());
+    this.frame();
     if (name === "map") still.calm();
     return plot;
   }
@@ -341,8 +344,16 @@ class Lens {
     this.choose({ window });
   }
 
-  // Rings and boxes over the figures, in the figures' own coordinates.
+  // However many things change between two pictures on the screen, the marks are drawn once.
   frame() {
+    this.pending ??= requestAnimationFrame(() => {
+      this.pending = null;
+      this.marks();
+    });
+  }
+
+  // Rings and boxes over the figures, in the figures' own coordinates.
+  marks() {
     const grid = this.plots.get("grid"), map = this.plots.get("map");
     const [layer, head] = (this.at.match(/\d+/g) ?? [0, 0]).map(Number);
     const { query: orange, key: blue, page } = this.palette;
@@ -366,7 +377,8 @@ class Lens {
       marks.push(row, this.rowLabel(row, map.gd, query));
     }
     map.overlay.replaceChildren(...marks);
-    thin(map.gd.querySelectorAll(".cbaxis text"));
+    if (!map.thinned) thin(map.gd.querySelectorAll(".cbaxis text"));
+    map.thinned = true;
     this.labels(map.gd, ".ytick text", "yaxis", query, orange);
     this.labels(map.gd, ".xtick text", "xaxis", query, blue);
   }
