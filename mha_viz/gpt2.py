@@ -96,6 +96,15 @@ class Block(nn.Module):
         return out
 
 
+class Embedding(nn.Embedding):
+    """A table of vectors; on the meta device it draws none, for which torch would import sympy."""
+
+    def reset_parameters(self) -> None:
+        """Random numbers, where there is room for them."""
+        if not self.weight.is_meta:
+            super().reset_parameters()
+
+
 class GPT2(nn.Module):
     """A decoder-only transformer. Without weights of its own it is random: see `checkpoints.load`.
 
@@ -110,8 +119,8 @@ class GPT2(nn.Module):
                 f"known are {', '.join(ACTIVATIONS)}."
             )
         self.config = config
-        self.wte = nn.Embedding(config.vocab_size, config.d_model)
-        self.wpe = nn.Embedding(config.n_positions, config.d_model)
+        self.wte = Embedding(config.vocab_size, config.d_model)
+        self.wpe = Embedding(config.n_positions, config.d_model)
         blocks = nn.ModuleList(Block(config, layer) for layer in range(config.n_layers))
         self.blocks = cast("Sequence[Block]", blocks)
         self.ln_f = nn.LayerNorm(config.d_model, eps=config.layer_norm_epsilon)

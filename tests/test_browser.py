@@ -294,7 +294,7 @@ def test_a_long_text_is_pooled_and_becomes_exact_when_zoomed(visit: Opener, bund
 
 def test_the_scheme_may_change_while_the_page_is_open(visit: Opener) -> None:
     one = visit(color_scheme="light").open()
-    first = f"document.querySelector('{MAP}').data[0].colorscale[0][1]"
+    first = f"document.querySelector('{MAP}')?.data?.[0].colorscale[0][1]"
     assert one.page.evaluate(first) == "#EFF2FA"
     one.page.emulate_media(color_scheme="dark")
     one.page.wait_for_function(f"{first} === '#23252F'", timeout=15_000)

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import zlib
 
 import numpy as np
 import plotly.graph_objects as go
@@ -112,7 +113,8 @@ def _png(mosaic: NDArray[np.uint8], theme: Theme) -> bytes:
     image = Image.fromarray(mosaic, mode=None)
     image.putpalette(palette.tobytes())
     buffer = io.BytesIO()
-    image.save(buffer, "PNG", compress_level=1, transparency=CLEAR)
+    # Runs alone are faster to find than repeats, and patterns are mostly runs.
+    image.save(buffer, "PNG", compress_level=1, compress_type=zlib.Z_RLE, transparency=CLEAR)
     return buffer.getvalue()
 
 
