@@ -58,7 +58,8 @@ def build(folder_config: dict[str, Any], tensors: dict[str, Tensor], name: str) 
         )
     except Exception as error:
         # Its configuration is checked by a library that has an exception tree of its own.
-        reason = str(error).strip().splitlines()[-1].split("Error: ")[-1].strip()
+        told = str(error).strip() or "it gave no reason"
+        reason = told.splitlines()[-1].split("Error: ")[-1].strip()
         raise CheckpointError(f"transformers cannot build {name}: {reason}") from error
     problems = [key for kind in ("missing_keys", "mismatched_keys") for key in report[kind]]
     if problems:
