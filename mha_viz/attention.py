@@ -3,7 +3,9 @@
     Attention(Q, K, V) = softmax(Q K^T / sqrt(d_h)) V            Vaswani et al. 2017, section 3.2.1
     MultiHead(x) = [head_0 ... head_(H-1)] W_O                   Vaswani et al. 2017, section 3.2.2
 
-Axes: B batch, T positions (T_q and T_k where they differ), C = d_model, H heads, d_h = C / H.
+Axes: B batch, T positions (T_q and T_k where they differ), C = d_model, H heads, d_h = C / H,
+G key/value heads. G = H is multi-head attention; with fewer, H / G query heads share a key and a
+value head: grouped-query (Ainslie et al. 2023), and with one multi-query (Shazeer 2019).
 
 The module is made of five steps, and two ways lead through them. `explicit` shows every step and
 returns it; `forward` hands the middle to torch's fused kernel, which never holds the [T_q, T_k]
@@ -24,22 +26,76 @@ class AttentionRecord:
     """Every intermediate of one call: see the shapes, in the order in which they arise."""
 
     q: Tensor  # [B, H, T_q, d_h]
-    k: Tensor  # [B, H, T_k, d_h]
-    v: Tensor  # [B, H, T_k, d_h]
+    k: Tensor  # [B, G, T_k, d_h]
+    v: Tensor  # [B, G, T_k, d_h]
     scores: Tensor  # [B, H, T_q, T_k], scaled, before the mask and the softmax
     pattern: Tensor  # [B, H, T_q, T_k], after the softmax; rows add up to 1 (or 0: all masked)
     z: Tensor  # [B, H, T_q, d_h], before the head gate and W_O
     out: Tensor  # [B, T_q, C]
 
 
+class KVCache:
+    """Keys and values of the positions so far, `[B, G, T, d_h]` each, with room for `size`.
+
+    It belongs to who calls: a module that is given one reads it and adds the new positions to it.
+    """
+
+    def __init__(self, batch: int, n_kv_heads: int, size: int, d_head: int, like: Tensor) -> None:
+        self._k = like.new_empty(batch, n_kv_heads, size, d_head)
+        self._v = torch.empty_like(self._k)
+        self.length = 0
+
+    @property
+    def size(self) -> int:
+        """How many positions fit."""
+        return self._k.shape[2]
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the keys and values that are held now."""
+        B, G, _, d_h = self._k.shape
+        return 2 * B * G * self.length * d_h * self._k.element_size()
+
+    def append(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Adds k and v `[B, G, T_new, d_h]`; returns all that is held, `[B, G, T, d_h]` each.
+
+        Raises ShapeError where they do not fit.
+        """
+        B, G, size, d_h = self._k.shape
+        start, end = self.length, self.length + k.shape[2]
+        if end > size or k.shape != v.shape or list(k.shape) != [B, G, end - start, d_h]:
+            raise ShapeError(
+                f"k {list(k.shape)} and v {list(v.shape)} do not fit a cache of "
+                f"{[B, G, size, d_h]} that holds {start} positions."
+            )
+        self._k[:, :, start:end] = k
+        self._v[:, :, start:end] = v
+        self.length = end
+        return self._k[:, :, :end], self._v[:, :, :end]
+
+
+class Projection(nn.Linear):
+    """A linear map that may be empty: that of a layer whose every head was taken out."""
+
+    def reset_parameters(self) -> None:
+        """Random weights, where there are any."""
+        if self.weight.numel():
+            super().reset_parameters()
+        elif self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+
 class MultiHeadAttention(nn.Module):
     """Multi-head attention over `[B, T, C]`, for self-attention and cross-attention.
 
-    `causal` hides the keys whose position is beyond the query's (both count from 0).
+    `n_kv_heads` is G; as many as n_heads unless given. `d_head` is C / H unless given: with heads
+    taken out, H x d_h is less than C.
+    `causal` hides the keys whose position is beyond the query's (both count from 0; queries that
+    follow a cache count on from its length).
     `dropout` acts on the pattern, in training only.
     `scale` multiplies q @ k^T; 1 / sqrt(d_h) unless given.
 
-    Raises ShapeError where d_model does not divide into n_heads.
+    Raises ShapeError where d_model does not divide into n_heads, or n_heads into n_kv_heads.
     """
 
     def __init__(
@@ -47,28 +103,36 @@ class MultiHeadAttention(nn.Module):
         d_model: int,
         n_heads: int,
         *,
+        n_kv_heads: int | None = None,
+        d_head: int | None = None,
         bias: bool = True,
         causal: bool = True,
         dropout: float = 0.0,
         scale: float | None = None,
     ) -> None:
         super().__init__()
-        if n_heads < 1 or d_model < 1 or d_model % n_heads:
+        if d_head is None:
+            d_head = head_width(d_model, n_heads)
+        elif d_head < 1 or n_heads < 0:
+            raise ShapeError(f"{n_heads} heads of width {d_head}: there are no such heads.")
+        G = n_heads if n_kv_heads is None else n_kv_heads
+        if G != n_heads and (G < 1 or n_heads % G):
             raise ShapeError(
-                f"d_model = {d_model} does not divide into n_heads = {n_heads} heads of equal "
-                f"width; {_nearest_head_counts(d_model, n_heads)}"
+                f"n_heads = {n_heads} query heads do not share n_kv_heads = {G} key/value heads "
+                f"evenly; {_nearest_head_counts(n_heads, G)}"
             )
         if not 0.0 <= dropout < 1.0:
             raise ShapeError(f"dropout = {dropout} is not a probability in [0, 1).")
         self.d_model = d_model
         self.n_heads = n_heads
-        self.d_head = d_model // n_heads
+        self.n_kv_heads = G
+        self.d_head = d_head
         self.causal = causal
         self.dropout = dropout
         self.scale = self.d_head**-0.5 if scale is None else scale
-        # One product for q, k and v of all heads: three thirds of rows, each H blocks of d_h.
-        self.W_QKV = nn.Linear(d_model, 3 * d_model, bias=bias)
-        self.W_O = nn.Linear(d_model, d_model, bias=bias)
+        # One product for q, k and v of all heads: H blocks of d_h rows for q, then G for k and v.
+        self.W_QKV = Projection(d_model, (n_heads + 2 * G) * d_head, bias=bias)
+        self.W_O = Projection(n_heads * d_head, d_model, bias=bias)
 
     def forward(
         self,
@@ -77,17 +141,23 @@ class MultiHeadAttention(nn.Module):
         *,
         mask: Tensor | None = None,
         head_gate: Tensor | None = None,
+        cache: KVCache | None = None,
     ) -> Tensor:
         """The output `[B, T_q, C]`, through the fused kernel.
 
         `x` `[B, T_q, C]` asks. `kv` `[B, T_k, C]` is read, and is `x` itself unless given.
         `mask` is boolean, True where a query may look: `[T_q, T_k]`, `[B, T_q, T_k]` or
         `[B, H, T_q, T_k]`. `head_gate` `[H]` or `[B, H]` scales each head's z before W_O.
+        `cache` holds the positions before `x`, which are read too; those of `x` are added to it.
 
         Raises ShapeError, with the shapes, for anything else.
         """
         q, k, v = self.project(x, kv)
-        return self.merge(self.attend(q, k, v, mask=mask), head_gate=head_gate)
+        past = 0
+        if cache is not None:
+            past = cache.length
+            k, v = cache.append(k, v)
+        return self.merge(self.attend(q, k, v, mask=mask, past=past), head_gate=head_gate)
 
     def explicit(
         self,
@@ -96,22 +166,28 @@ class MultiHeadAttention(nn.Module):
         *,
         mask: Tensor | None = None,
         head_gate: Tensor | None = None,
+        cache: KVCache | None = None,
     ) -> AttentionRecord:
         """Every step of `forward`, one after the other, as an `AttentionRecord`."""
         q, k, v = self.project(x, kv)
-        allowed = self._allowed(q, k, mask)
-        scores = attention_scores(q, k, self.scale)
+        past = 0
+        if cache is not None:
+            past = cache.length
+            k, v = cache.append(k, v)
+        allowed = self._allowed(q, k, mask, past)
+        scores = attention_scores(q, repeat_heads(k, self.n_heads), self.scale)
         pattern = masked_softmax(scores, allowed)
         kept = F.dropout(pattern, self.dropout, self.training)
-        z = kept.to(v.dtype) @ v
+        z = kept.to(v.dtype) @ repeat_heads(v, self.n_heads)
         out = self.merge(z, head_gate=head_gate)
         return AttentionRecord(q=q, k=k, v=v, scores=scores, pattern=pattern, z=z, out=out)
 
     def project(self, x: Tensor, kv: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-        """The q `[B, H, T_q, d_h]`, k and v `[B, H, T_k, d_h]`: one matrix product an input."""
+        """The q `[B, H, T_q, d_h]`, k and v `[B, G, T_k, d_h]`: one matrix product an input."""
         self._check_input("x", x)
+        H, G, d_h = self.n_heads, self.n_kv_heads, self.d_head
         if kv is None:
-            q, k, v = self.W_QKV(x).chunk(3, dim=-1)
+            q, k, v = self.W_QKV(x).split([H * d_h, G * d_h, G * d_h], dim=-1)
         else:
             self._check_input("kv", kv)
             if kv.shape[0] != x.shape[0]:
@@ -119,30 +195,38 @@ class MultiHeadAttention(nn.Module):
                     f"x has shape {list(x.shape)} and kv {list(kv.shape)}; "
                     "they must hold the same number of sequences B."
                 )
-            C, W, b = self.d_model, self.W_QKV.weight, self.W_QKV.bias
-            q = F.linear(x, W[:C], None if b is None else b[:C])
-            k, v = F.linear(kv, W[C:], None if b is None else b[C:]).chunk(2, dim=-1)
-        return (
-            split_heads(q, self.n_heads),
-            split_heads(k, self.n_heads),
-            split_heads(v, self.n_heads),
-        )
+            W, b = self.W_QKV.weight, self.W_QKV.bias
+            q = F.linear(x, W[: H * d_h], None if b is None else b[: H * d_h])
+            k, v = F.linear(kv, W[H * d_h :], None if b is None else b[H * d_h :]).chunk(2, dim=-1)
+        return split_heads(q, H, d_h), split_heads(k, G, d_h), split_heads(v, G, d_h)
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None) -> Tensor:
-        """The z `[B, H, T_q, d_h]`, through `scaled_dot_product_attention`: it holds no pattern."""
+    def attend(
+        self, q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, past: int = 0
+    ) -> Tensor:
+        """The z `[B, H, T_q, d_h]`, through `scaled_dot_product_attention`: it holds no pattern.
+
+        `past` is the position of the first query.
+        """
+        if not self.n_heads:
+            return q
         dropout = self.dropout if self.training else 0.0
-        if mask is None:
+        shared = self.n_kv_heads != self.n_heads
+        T_q, T_k = q.shape[2], k.shape[2]
+        sees_all = not self.causal or (T_q == 1 and past >= T_k - 1)
+        if mask is None and (sees_all or not past):
             return F.scaled_dot_product_attention(
-                q, k, v, is_causal=self.causal, dropout_p=dropout, scale=self.scale
-            )
-        allowed = self._allowed(q, k, mask)
+                q, k, v, is_causal=not sees_all, dropout_p=dropout, scale=self.scale,
+                enable_gqa=shared,
+            )  # fmt: skip
+        allowed = self._allowed(q, k, mask, past)
         assert allowed is not None
         # A row without a single key has no softmax. It is let through whole and its z set to
         # zero afterwards, so that neither the value nor its gradient is ever NaN.
         sees_any = allowed.any(dim=-1, keepdim=True)
         z = F.scaled_dot_product_attention(
-            q, k, v, attn_mask=allowed | ~sees_any, dropout_p=dropout, scale=self.scale
-        )
+            q, k, v, attn_mask=allowed | ~sees_any, dropout_p=dropout, scale=self.scale,
+            enable_gqa=shared,
+        )  # fmt: skip
         return z * sees_any
 
     def merge(self, z: Tensor, *, head_gate: Tensor | None = None) -> Tensor:
@@ -164,26 +248,32 @@ class MultiHeadAttention(nn.Module):
                 f"{name} has shape {list(x.shape)}; expected [B, T, C] with C = {self.d_model}."
             )
 
-    def _allowed(self, q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor | None:
+    def _allowed(self, q: Tensor, k: Tensor, mask: Tensor | None, past: int) -> Tensor | None:
         """The causal rule and the given mask as one boolean tensor, or None: all may be seen."""
         B, H, T_q, T_k = *q.shape[:3], k.shape[2]
-        allowed = causal_mask(T_q, T_k, q.device) if self.causal else None
+        allowed = causal_mask(T_q, T_k, q.device, past=past) if self.causal else None
         if mask is None:
             return allowed
         given = expand_mask(mask, B, H, T_q, T_k)
         return given if allowed is None else given & allowed
 
 
-def split_heads(x: Tensor, n_heads: int) -> Tensor:
-    """`[B, T, C]` -> view `[B, T, H, d_h]` -> transpose `[B, H, T, d_h]`: no copy is made."""
-    B, T, C = x.shape
-    return x.view(B, T, n_heads, C // n_heads).transpose(1, 2)
+def split_heads(x: Tensor, n_heads: int, d_head: int) -> Tensor:
+    """`[B, T, H d_h]` -> view `[B, T, H, d_h]` -> transpose `[B, H, T, d_h]`: no copy is made."""
+    B, T, _ = x.shape
+    return x.view(B, T, n_heads, d_head).transpose(1, 2)
 
 
 def merge_heads(z: Tensor) -> Tensor:
-    """`[B, H, T, d_h]` -> transpose `[B, T, H, d_h]` -> reshape `[B, T, C]`: here is the copy."""
+    """`[B, H, T, d_h]` -> transpose `[B, T, H, d_h]` -> reshape `[B, T, H d_h]`: here is the copy."""
     B, H, T, d_h = z.shape
     return z.transpose(1, 2).reshape(B, T, H * d_h)
+
+
+def repeat_heads(x: Tensor, n_heads: int) -> Tensor:
+    """`[B, G, T, d_h]` -> `[B, H, T, d_h]`: query head h reads key/value head h // (H / G)."""
+    G = x.shape[1]
+    return x if G == n_heads else x.repeat_interleave(n_heads // G, dim=1)
 
 
 def attention_scores(q: Tensor, k: Tensor, scale: float) -> Tensor:
@@ -201,9 +291,14 @@ def masked_softmax(scores: Tensor, allowed: Tensor | None) -> Tensor:
     return scores.masked_fill(~allowed, lowest).softmax(dim=-1).masked_fill(~allowed, 0.0)
 
 
-def causal_mask(T_q: int, T_k: int, device: torch.device | None = None) -> Tensor:
-    """Boolean `[T_q, T_k]`: True where the key's position is not beyond the query's."""
-    return torch.ones(T_q, T_k, dtype=torch.bool, device=device).tril()
+def causal_mask(
+    T_q: int, T_k: int, device: torch.device | None = None, *, past: int = 0
+) -> Tensor:
+    """Boolean `[T_q, T_k]`: True where the key's position is not beyond the query's.
+
+    The first query stands at position `past`.
+    """
+    return torch.ones(T_q, T_k, dtype=torch.bool, device=device).tril(past)
 
 
 def expand_mask(mask: Tensor, B: int, H: int, T_q: int, T_k: int) -> Tensor:
@@ -230,9 +325,24 @@ def expand_mask(mask: Tensor, B: int, H: int, T_q: int, T_k: int) -> Tensor:
     return full
 
 
+def head_width(d_model: int, n_heads: int) -> int:
+    """The d_h = C / H. Raises ShapeError, with the nearest H that fit, where it is not whole."""
+    if n_heads < 1 or d_model < 1 or d_model % n_heads:
+        raise ShapeError(
+            f"d_model = {d_model} does not divide into n_heads = {n_heads} heads of equal "
+            f"width; {_nearest_head_counts(d_model, n_heads)}"
+        )
+    return d_model // n_heads
+
+
+def fitting_head_counts(d_model: int, n_heads: int, *, how_many: int = 2) -> list[int]:
+    """The numbers of heads next to n_heads that d_model divides into, in rising order."""
+    divisors = [n for n in range(1, d_model + 1) if d_model % n == 0]
+    return sorted(sorted(divisors, key=lambda n: (abs(n - n_heads), n))[:how_many])
+
+
 def _nearest_head_counts(d_model: int, n_heads: int) -> str:
     if d_model < 1:
         return "d_model must be at least 1."
-    divisors = [n for n in range(1, d_model + 1) if d_model % n == 0]
-    nearest = sorted(sorted(divisors, key=lambda n: (abs(n - n_heads), n))[:2])
+    nearest = fitting_head_counts(d_model, n_heads)
     return f"numbers of heads that fit nearby: {' or '.join(map(str, nearest))}."

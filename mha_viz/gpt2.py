@@ -5,7 +5,7 @@
     logits = ln_f(resid) @ W_U^T                                             Radford et al. 2019
 
 A forward changes nothing: what a caller wants to know is a return value (`Run`), what a caller
-wants to change is an argument (`head_gate`). Any number of threads may use one model at once.
+wants to change is an argument (`head_gate`, `cache`). Any number of threads may use one model at once.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mha_viz.attention import MultiHeadAttention
+from mha_viz.attention import KVCache, MultiHeadAttention, head_width, repeat_heads
 from mha_viz.errors import CheckpointError, ShapeError
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -44,11 +44,18 @@ class GPT2Config:
     layer_norm_epsilon: float = 1e-5
     scale_attn_weights: bool = True
     scale_attn_by_inverse_layer_idx: bool = False
+    n_kv_heads: int | None = None  # G, where it is not n_heads
+    removed_heads: tuple[tuple[int, ...], ...] = ()  # for each layer, in rising order; () is none
 
     @property
     def d_head(self) -> int:
         """The width of one head."""
         return self.d_model // self.n_heads
+
+    def kept_heads(self, layer: int) -> list[int]:
+        """The heads of a layer that were not taken out, in rising order."""
+        gone = self.removed_heads[layer] if self.removed_heads else ()
+        return [head for head in range(self.n_heads) if head not in gone]
 
     def scale(self, layer: int) -> float:
         """What multiplies q @ k^T in this layer."""
@@ -85,13 +92,21 @@ class Block(nn.Module):
     def __init__(self, config: GPT2Config, layer: int) -> None:
         super().__init__()
         self.ln_1 = nn.LayerNorm(config.d_model, eps=config.layer_norm_epsilon)
-        self.attn = MultiHeadAttention(config.d_model, config.n_heads, scale=config.scale(layer))
+        self.attn = MultiHeadAttention(
+            config.d_model,
+            len(config.kept_heads(layer)),
+            n_kv_heads=config.n_kv_heads,
+            d_head=head_width(config.d_model, config.n_heads),
+            scale=config.scale(layer),
+        )
         self.ln_2 = nn.LayerNorm(config.d_model, eps=config.layer_norm_epsilon)
         self.mlp = MLP(config)
 
-    def forward(self, resid: Tensor, *, head_gate: Tensor | None = None) -> Tensor:
+    def forward(
+        self, resid: Tensor, *, head_gate: Tensor | None = None, cache: KVCache | None = None
+    ) -> Tensor:
         """The residual stream `[B, T, C]` after this block; `head_gate` `[H]` or `[B, H]`."""
-        resid = resid + self.attn(self.ln_1(resid), head_gate=head_gate)
+        resid = resid + self.attn(self.ln_1(resid), head_gate=head_gate, cache=cache)
         out: Tensor = resid + self.mlp(self.ln_2(resid))
         return out
 
@@ -127,22 +142,43 @@ class GPT2(nn.Module):
         self.W_U = nn.Linear(config.d_model, config.vocab_size, bias=False)
         self.W_U.weight = self.wte.weight
 
-    def forward(self, ids: Tensor, *, head_gate: Tensor | None = None, offset: int = 0) -> Tensor:
+    def forward(
+        self,
+        ids: Tensor,
+        *,
+        head_gate: Tensor | None = None,
+        offset: int = 0,
+        cache: Sequence[KVCache] | None = None,
+    ) -> Tensor:
         """Logits `[B, T, V]` of ids `[B, T]`.
 
         `head_gate` `[L, H]` or `[L, B, H]` scales each head's z. `offset` is the position of the
-        first token. Raises ShapeError for ids or a gate that do not fit.
+        first token. `cache`, from `empty_cache`, holds the tokens before `ids`; these are added to
+        it, and the offset is its length. Raises ShapeError for what does not fit.
         """
+        if cache is not None:
+            offset = cache[0].length
         resid = self._embed(ids, offset)
         for layer, block in enumerate(self.blocks):
-            resid = block(resid, head_gate=self._gate(head_gate, layer))
+            gate = self._gate(head_gate, layer)
+            past = None if cache is None else cache[layer]
+            resid = block(resid, head_gate=gate, cache=past)
         logits: Tensor = self.W_U(self.ln_f(resid))
         return logits
+
+    def empty_cache(self, size: int | None = None, *, batch: int = 1) -> list[KVCache]:
+        """A cache for each layer with room for `size` tokens, n_positions unless given."""
+        n, like = size or self.config.n_positions, self.wte.weight
+        return [
+            KVCache(batch, block.attn.n_kv_heads, n, self.config.d_head, like)
+            for block in self.blocks
+        ]
 
     @torch.inference_mode()
     def run(self, ids: Tensor, *, head_gate: Tensor | None = None) -> Run:
         """q, k and v of every layer and the logits at the last position, of ids `[B, T]`.
 
+        Query heads that share a key/value head have it each; heads that were taken out are NaN.
         Nothing but the last position of the last block is read after its keys and values, so
         nothing else of that block is computed.
         """
@@ -153,18 +189,27 @@ class GPT2(nn.Module):
         for layer, block in enumerate(self.blocks):
             gate = self._gate(head_gate, layer)
             q, k, v = block.attn.project(block.ln_1(resid))
-            for kept, part in zip(qkv[:, layer], (q, k, v), strict=True):
-                kept.copy_(part)
-            del part
+            self._record(qkv[:, layer], layer, (q, k, v))
             if layer == cfg.n_layers - 1:
                 resid = resid[:, -1:]
-                z = F.scaled_dot_product_attention(q[:, :, -1:], k, v, scale=block.attn.scale)
+                z = block.attn.attend(q[:, :, -1:], k, v, past=ids.shape[1] - 1)
             else:
                 z = block.attn.attend(q, k, v)
             del q, k, v
             resid = resid + block.attn.merge(z, head_gate=gate)
             resid = resid + block.mlp(block.ln_2(resid))
         return Run(qkv=qkv, logits=self.W_U(self.ln_f(resid[:, -1])))
+
+    def _record(self, out: Tensor, layer: int, qkv: tuple[Tensor, Tensor, Tensor]) -> None:
+        heads = self.config.kept_heads(layer)
+        whole = len(heads) == self.config.n_heads
+        for to, part in zip(out, qkv, strict=True):
+            full = repeat_heads(part, len(heads))
+            if whole:
+                to.copy_(full)
+            else:
+                to.fill_(torch.nan)
+                to[:, heads] = full
 
     def _embed(self, ids: Tensor, offset: int) -> Tensor:
         cfg = self.config
@@ -188,4 +233,6 @@ class GPT2(nn.Module):
                 f"head_gate has shape {list(head_gate.shape)}; expected [L, H] = "
                 f"{[cfg.n_layers, cfg.n_heads]} or [L, B, H]."
             )
-        return head_gate[layer]
+        kept = cfg.kept_heads(layer)
+        gate = head_gate[layer]
+        return gate if len(kept) == cfg.n_heads else gate[..., kept]

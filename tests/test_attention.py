@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mha_viz.attention import MultiHeadAttention, split_heads
+from mha_viz.attention import KVCache, MultiHeadAttention, split_heads
 from mha_viz.errors import MhaVizError, ShapeError
 
 B, T, C, H = 2, 5, 12, 3
@@ -228,6 +228,103 @@ def test_the_causal_rule_counts_both_sides_from_the_start():
     close(module(x, kv), module(x, kv, mask=torch.ones(3, 5, dtype=torch.bool)), 1e-12)
 
 
+# --- fewer key/value heads, and heads taken out ---------------------------------------------------
+
+
+def with_repeated_kv(module: MultiHeadAttention) -> MultiHeadAttention:
+    """Multi-head attention whose key and value weights are those of `module`, once per query."""
+    H, G, d_h = module.n_heads, module.n_kv_heads, module.d_head
+    wide = attention(d_model=module.d_model, n_heads=H, causal=module.causal)
+    rows = torch.arange((H + 2 * G) * d_h)
+    q, k, v = rows.split([H * d_h, G * d_h, G * d_h])
+    owner = [h // (H // G) for h in range(H)]
+    k, v = k.view(G, d_h)[owner].flatten(), v.view(G, d_h)[owner].flatten()
+    chosen = torch.cat([q, k, v])
+    state = module.state_dict()
+    state["W_QKV.weight"] = state["W_QKV.weight"][chosen]
+    state["W_QKV.bias"] = state["W_QKV.bias"][chosen]
+    wide.load_state_dict(state)
+    return wide
+
+
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 3, 6])
+@pytest.mark.parametrize("masked", [False, True])
+def test_shared_keys_and_values_equal_repeated_ones(n_kv_heads, masked):
+    module = attention(d_model=24, n_heads=6, n_kv_heads=n_kv_heads)
+    wide, x = with_repeated_kv(module), random(B, T, 24)
+    mask = torch.rand(B, 6, T, T, generator=torch.Generator().manual_seed(0)) > 0.3
+    options = {"mask": mask} if masked else {}
+    expected = wide(x, **options)
+    close(module(x, **options), expected, 1e-12)
+    record = module.explicit(x, **options)
+    close(record.out, expected, 1e-12)
+    assert list(record.k.shape) == [B, n_kv_heads, T, 4]
+    assert list(record.pattern.shape) == [B, 6, T, T]
+    close(module(x, random(B, 3, 24)), wide(x, random(B, 3, 24)), 1e-12)
+
+
+def test_key_value_heads_that_do_not_fit_name_the_nearest_that_do():
+    with pytest.raises(ShapeError, match=r"n_heads = 12 .* n_kv_heads = 5 .* 4 or 6"):
+        MultiHeadAttention(24, 12, n_kv_heads=5)
+    with pytest.raises(ShapeError, match="n_kv_heads = 0"):
+        MultiHeadAttention(24, 12, n_kv_heads=0)
+
+
+@pytest.mark.parametrize("kept", [[0, 2], [1], []])
+def test_a_module_without_some_heads_equals_a_gate_that_closes_them(kept):
+    whole, x = attention(), random(B, T, C)
+    few = MultiHeadAttention(C, len(kept), d_head=C // H).double()
+    rows = torch.arange(3 * C).view(3, H, C // H)[:, kept].flatten()
+    few.W_QKV.weight.data = whole.W_QKV.weight.data[rows]
+    few.W_QKV.bias.data = whole.W_QKV.bias.data[rows]
+    few.W_O.weight.data = whole.W_O.weight.data[:, torch.arange(C).view(H, -1)[kept].flatten()]
+    few.W_O.bias.data = whole.W_O.bias.data
+    gate = torch.tensor([float(h in kept) for h in range(H)], dtype=torch.float64)
+    expected = whole(x, head_gate=gate)
+    close(few(x), expected, 1e-12)
+    close(few.explicit(x).out, expected, 1e-12)
+
+
+def test_heads_of_no_width_are_refused():
+    with pytest.raises(ShapeError, match="3 heads of width 0"):
+        MultiHeadAttention(C, H, d_head=0)
+
+
+# --- a cache of keys and values -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_kv_heads", [1, 3])
+@pytest.mark.parametrize("parts", [[1] * T, [3, 2], [2, 1, 2], [T]])
+def test_a_cache_gives_what_the_whole_text_gives(n_kv_heads, parts):
+    module, x = attention(n_kv_heads=n_kv_heads), random(B, T, C)
+    like = module.W_O.weight.detach()
+    fused, explicit = (KVCache(B, n_kv_heads, T, C // H, like) for _ in range(2))
+    whole = module.explicit(x)
+    start = 0
+    with torch.no_grad():
+        for part in x.split(parts, dim=1):
+            end = start + part.shape[1]
+            close(module(part, cache=fused), whole.out[:, start:end], 1e-12)
+            record = module.explicit(part, cache=explicit)
+            close(record.out, whole.out[:, start:end], 1e-12)
+            close(record.pattern, whole.pattern[:, :, start:end, :end], 1e-12)
+            start = end
+    assert fused.length == T
+    assert fused.n_bytes == 2 * B * n_kv_heads * T * (C // H) * 8
+
+
+def test_a_full_cache_says_so_and_keeps_what_it_holds():
+    cache = KVCache(1, H, 2, C // H, torch.empty(0, dtype=torch.float64))
+    module = attention()
+    with torch.no_grad():
+        module(random(1, 2, C), cache=cache)
+        with pytest.raises(ShapeError, match=r"\[1, 3, 2, 4\] that holds 2 positions"):
+            module(random(1, 1, C), cache=cache)
+        with pytest.raises(ShapeError, match="do not fit a cache"):
+            module(random(2, 1, C), cache=cache)
+    assert cache.length == cache.size == 2
+
+
 # --- a query that may look nowhere ----------------------------------------------------------------
 
 
@@ -421,7 +518,7 @@ def test_a_call_stores_nothing_on_the_module():
 
 def test_heads_are_split_without_a_copy():
     x = random(B, T, C)
-    heads = split_heads(x, H)
+    heads = split_heads(x, H, C // H)
     assert heads.data_ptr() == x.data_ptr()
     assert torch.equal(heads[1, 2, 3], x[1, 3, 2 * C // H :])
 

@@ -1,0 +1,92 @@
+"""Text that goes on: one token after the other, each from the logits at the last position.
+
+With a key/value cache a step computes the newest token alone and reads the others' keys and
+values; without, it computes every position again. Both choose the same tokens.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from mha_viz.errors import ShapeError
+from mha_viz.gpt2 import GPT2
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How the next token is chosen; a temperature of 0 takes the likeliest (greedy).
+
+    Logits are divided by `temperature`; then only the `top_k` likeliest stay (0 is all), and of
+    these the fewest that hold at least `top_p` of the probability (Holtzman et al. 2020).
+    """
+
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.temperature < 0 or self.top_k < 0 or not 0 < self.top_p <= 1:
+            raise ShapeError(
+                f"temperature = {self.temperature}, top_k = {self.top_k}, top_p = {self.top_p}; "
+                "expected a temperature and a top_k of at least 0, and a top_p in (0, 1]."
+            )
+
+
+GREEDY = Sampling()
+
+
+def probabilities(logits: Tensor, sampling: Sampling) -> Tensor:
+    """What a token is drawn from: `[V]`, adding up to 1, for logits `[V]`."""
+    logits = logits.float()
+    if sampling.temperature == 0:
+        return torch.nn.functional.one_hot(logits.argmax(), len(logits)).float()
+    order = logits.argsort(descending=True)
+    ranked = (logits[order] / sampling.temperature).softmax(-1)
+    if sampling.top_k:
+        ranked[sampling.top_k :] = 0
+        ranked /= ranked.sum()
+    before = ranked.cumsum(-1) - ranked
+    ranked[before >= sampling.top_p] = 0
+    return torch.zeros_like(ranked).scatter(0, order, ranked / ranked.sum())
+
+
+def chooser(sampling: Sampling) -> Callable[[Tensor], int]:
+    """A function from logits `[V]` to a token id; its draws follow one after the other."""
+    generator = torch.Generator().manual_seed(sampling.seed)
+
+    def choose(logits: Tensor) -> int:
+        if sampling.temperature == 0:
+            return int(logits.argmax())
+        drawn = torch.multinomial(probabilities(logits.cpu(), sampling), 1, generator=generator)
+        return int(drawn)
+
+    return choose
+
+
+@torch.inference_mode()
+def generate(
+    network: GPT2,
+    ids: Sequence[int],
+    n_new: int,
+    *,
+    sampling: Sampling = GREEDY,
+    cached: bool = True,
+) -> Iterator[int]:
+    """The next `n_new` token ids after `ids`, one by one; fewer where n_positions ends them.
+
+    Raises ShapeError for no ids, or more than n_positions.
+    """
+    device, limit = network.wte.weight.device, network.config.n_positions
+    choose = chooser(sampling)
+    held = list(ids)
+    cache = network.empty_cache(min(limit, len(held) + n_new)) if cached else None
+    new = held
+    for _ in range(min(n_new, limit - len(held))):
+        logits = network(torch.tensor([new], device=device), cache=cache)[0, -1]
+        token = choose(logits)
+        held.append(token)
+        new = [token] if cached else held
+        yield token
