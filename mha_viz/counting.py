@@ -1,0 +1,220 @@
+"""Counting an attention layer: its weights, its arithmetic, its cache. Numbers only, no tensors.
+
+A FLOP is one addition, multiplication, division, comparison or exponential; a multiply-add is two.
+A product of `[n, m]` and `[m, p]` counts as 2 n m p. Scores are counted for every query and key,
+masked or not, as the explicit way computes them. Adding a bias is not counted.
+
+Axes: T positions (T_q, T_k), C = d_model, H heads, G key/value heads, d_h the width of a head,
+L layers.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from mha_viz.errors import ShapeError
+
+Kind = Literal["multi-head", "grouped-query", "multi-query"]
+
+SOFTMAX_FLOPS = 6  # a score: scale, compare, subtract, exponential, add, divide
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """The numbers in the weights of one attention layer."""
+
+    W_Q: int  # C x H d_h
+    W_K: int  # C x G d_h
+    W_V: int  # C x G d_h
+    W_O: int  # H d_h x C
+    biases: int  # of all four; 0 without
+
+    @property
+    def total(self) -> int:
+        """All of them; 4 C^2 without biases where H d_h = G d_h = C."""
+        return self.W_Q + self.W_K + self.W_V + self.W_O + self.biases
+
+
+@dataclass(frozen=True, slots=True)
+class Flops:
+    """The FLOPs of one attention layer, part by part."""
+
+    projection: int  # x to q, k and v
+    scores: int  # q @ k^T
+    softmax: int  # scale and softmax; grows with H, unlike the products
+    weighted_sum: int  # pattern @ v
+    output: int  # merged z to the output, through W_O
+
+    @property
+    def matmul(self) -> int:
+        """The matrix products alone: for given T, C and H d_h = C the same for every H = G."""
+        return self.projection + self.scores + self.weighted_sum + self.output
+
+    @property
+    def total(self) -> int:
+        """The matrix products, the scale and the softmax."""
+        return self.matmul + self.softmax
+
+
+def attention_parameters(
+    d_model: int,
+    n_heads: int,
+    *,
+    n_kv_heads: int | None = None,
+    d_head: int | None = None,
+    bias: bool = True,
+) -> Parameters:
+    """The weights of a layer; `n_kv_heads` is n_heads and `d_head` C / H unless given.
+
+    Raises ShapeError for heads that do not fit.
+    """
+    G, d_h = _widths(d_model, n_heads, n_kv_heads, d_head)
+    q, kv = d_model * n_heads * d_h, d_model * G * d_h
+    biases = (n_heads + 2 * G) * d_h + d_model if bias else 0
+    return Parameters(W_Q=q, W_K=kv, W_V=kv, W_O=q, biases=biases)
+
+
+def attention_flops(
+    T: int,
+    d_model: int,
+    n_heads: int,
+    *,
+    n_kv_heads: int | None = None,
+    d_head: int | None = None,
+    T_k: int | None = None,
+    cached: int = 0,
+) -> Flops:
+    """The FLOPs of a layer for one sequence of `T` queries.
+
+    The keys are those of the `T` positions themselves and of `cached` ones before them, which are
+    not projected again. In cross-attention they come from `T_k` other positions instead.
+
+    Raises ShapeError for heads that do not fit, and for numbers of positions below 0.
+    """
+    G, d_h = _widths(d_model, n_heads, n_kv_heads, d_head)
+    new = T if T_k is None else T_k
+    if min(T, new, cached) < 0:
+        raise ShapeError(f"T = {T}, T_k = {T_k}, cached = {cached}; positions start at 0.")
+    pairs = n_heads * T * (new + cached)
+    return Flops(
+        projection=2 * d_model * d_h * (T * n_heads + 2 * new * G),
+        scores=2 * pairs * d_h,
+        softmax=SOFTMAX_FLOPS * pairs,
+        weighted_sum=2 * pairs * d_h,
+        output=2 * T * n_heads * d_h * d_model,
+    )
+
+
+def kv_cache_bytes(
+    n_layers: int, n_kv_heads: int, d_head: int, *, n_tokens: int = 1, bytes_per_number: int = 2
+) -> int:
+    """Bytes of the keys and values of `n_tokens` positions: 2 L G d_h times the bytes of a number.
+
+    A number has 2 bytes in float16 and bfloat16, 4 in float32. That G stands here in place of H
+    is what multi-query (Shazeer 2019, section 3) and grouped-query attention (Ainslie et al.
+    2023, section 2.2) are for.
+    """
+    return 2 * n_layers * n_kv_heads * d_head * bytes_per_number * n_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSize:
+    """The public numbers of a model, as far as its attention goes, and where they stand."""
+
+    name: str
+    n_layers: int
+    d_model: int
+    n_heads: int
+    n_kv_heads: int
+    d_head: int
+    n_positions: int  # the context it was trained for
+    source: str
+    window: int | None = None  # keys that a query sees, where that is less than the context
+
+    @property
+    def kind(self) -> Kind:
+        """What the sharing of keys and values is called."""
+        if self.n_kv_heads == self.n_heads:
+            return "multi-head"
+        return "multi-query" if self.n_kv_heads == 1 else "grouped-query"
+
+    def cache_bytes(
+        self, n_tokens: int = 1, *, n_kv_heads: int | None = None, bytes_per_number: int = 2
+    ) -> int:
+        """Bytes of the cache for a context of `n_tokens`; a window bounds what is held.
+
+        `n_kv_heads` asks what it would be with another number of key/value heads.
+        """
+        G = self.n_kv_heads if n_kv_heads is None else n_kv_heads
+        held = n_tokens if self.window is None else min(n_tokens, self.window)
+        return kv_cache_bytes(
+            self.n_layers, G, self.d_head, n_tokens=held, bytes_per_number=bytes_per_number
+        )
+
+
+def gpt2_parameters(size: ModelSize, *, vocab_size: int = 50257) -> int:
+    """All parameters of a GPT-2 of that size (Radford et al. 2019), an MLP being 4 C wide.
+
+    The unembedding is the token embedding and is counted once.
+    """
+    C = size.d_model
+    attention = attention_parameters(
+        C, size.n_heads, n_kv_heads=size.n_kv_heads, d_head=size.d_head
+    ).total
+    mlp = 8 * C**2 + 5 * C
+    layer_norm = 2 * C
+    block = attention + mlp + 2 * layer_norm
+    return (vocab_size + size.n_positions) * C + size.n_layers * block + layer_norm
+
+
+def _on_hub(repository: str) -> str:
+    return f"config.json of {repository} on the Hugging Face Hub"
+
+
+def _gpt2(name: str, n_layers: int, d_model: int, n_heads: int, repository: str) -> ModelSize:
+    d_head, source = d_model // n_heads, _on_hub(repository)
+    return ModelSize(name, n_layers, d_model, n_heads, n_heads, d_head, 1024, source)
+
+
+GPT2_SIZES = (
+    _gpt2("distilgpt2", 6, 768, 12, "distilbert/distilgpt2"),
+    _gpt2("gpt2", 12, 768, 12, "openai-community/gpt2"),
+    _gpt2("gpt2-medium", 24, 1024, 16, "openai-community/gpt2-medium"),
+    _gpt2("gpt2-large", 36, 1280, 20, "openai-community/gpt2-large"),
+    _gpt2("gpt2-xl", 48, 1600, 25, "openai-community/gpt2-xl"),
+)
+
+# Columns: name, L, C, H, G, d_h, context, source.
+KNOWN_MODELS = (
+    ModelSize("GPT-3 175B", 96, 12288, 96, 96, 128, 2048, "Brown et al. 2020, section 2.1"),
+    ModelSize("MPT-7B", 32, 4096, 32, 32, 128, 2048, "model card of mosaicml/mpt-7b"),
+    ModelSize("Llama 2 7B", 32, 4096, 32, 32, 128, 4096, _on_hub("meta-llama/Llama-2-7b-hf")),
+    ModelSize("Llama 2 70B", 80, 8192, 64, 8, 128, 4096, _on_hub("meta-llama/Llama-2-70b-hf")),
+    ModelSize("Llama 3 8B", 32, 4096, 32, 8, 128, 8192, _on_hub("meta-llama/Meta-Llama-3-8B")),
+    ModelSize("Mistral 7B", 32, 4096, 32, 8, 128, 8192, "Jiang et al. 2023, table 1", window=4096),
+    ModelSize(
+        "PaLM 540B", 118, 18432, 48, 1, 256, 2048, "Chowdhery et al. 2022, table 1 and section 5"
+    ),
+    ModelSize("Falcon 7B", 32, 4544, 71, 1, 64, 2048, "model card of tiiuae/falcon-7b"),
+    ModelSize("Gemma 2B", 18, 2048, 8, 1, 256, 8192, "Gemma Team 2024, section 2 and table 1"),
+)
+
+
+def _widths(
+    d_model: int, n_heads: int, n_kv_heads: int | None, d_head: int | None
+) -> tuple[int, int]:
+    """The G and d_h that are meant. Raises ShapeError where they are not whole."""
+    G = n_heads if n_kv_heads is None else n_kv_heads
+    if min(d_model, n_heads, G) < 1 or n_heads % G:
+        raise ShapeError(
+            f"d_model = {d_model}, n_heads = {n_heads}, n_kv_heads = {G}; expected numbers of at "
+            "least 1, and n_heads a multiple of n_kv_heads."
+        )
+    if d_head is None and d_model % n_heads:
+        raise ShapeError(
+            f"d_model = {d_model} does not divide into n_heads = {n_heads} heads of equal width; "
+            "give d_head, or a number of heads that divides it."
+        )
+    d_h = d_model // n_heads if d_head is None else d_head
+    if d_h < 1:
+        raise ShapeError(f"d_head = {d_h}; a head has at least one channel.")
+    return G, d_h
