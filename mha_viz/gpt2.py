@@ -5,7 +5,7 @@
     logits = ln_f(resid) @ W_U^T                                             Radford et al. 2019
 
 A forward changes nothing: what a caller wants to know is a return value (`Run`), what a caller
-wants to change is an argument (`head_gate`, `cache`). Any number of threads may use one model at once.
+wants to change is an argument (`head_gate`, `cache`). Any number of threads may use one model.
 """
 
 from collections.abc import Callable, Sequence
@@ -165,6 +165,15 @@ class GPT2(nn.Module):
             resid = block(resid, head_gate=gate, cache=past)
         logits: Tensor = self.W_U(self.ln_f(resid))
         return logits
+
+    @torch.inference_mode()
+    def attention_input(self, ids: Tensor, layer: int) -> Tensor:
+        """What the attention of `layer` reads: the normalised residual stream `[B, T, C]`."""
+        resid = self._embed(ids, 0)
+        for block in self.blocks[:layer]:
+            resid = block(resid)
+        out: Tensor = self.blocks[layer].ln_1(resid)
+        return out
 
     def empty_cache(self, size: int | None = None, *, batch: int = 1) -> list[KVCache]:
         """A cache for each layer with room for `size` tokens, n_positions unless given."""

@@ -6,6 +6,9 @@ from mha_viz.session import frame
 
 waiting = frame.begin()
 page = st.navigation(
-    [st.Page("attention.py", title="Attention", icon=":material/grid_on:", default=True)]
+    [
+        st.Page("attention.py", title="Attention", icon=":material/grid_on:", default=True),
+        st.Page("shapes.py", title="Shapes", icon=":material/view_in_ar:"),
+    ]
 )
 frame.run(page, waiting)

@@ -21,12 +21,17 @@ CONFIG = {"displayModeBar": False, "doubleClick": False, "scrollZoom": False, "s
 def lead(view: View, title: str) -> None:
     """The title line: which model, which size, how many tokens, which head."""
     trace = view.trace
-    name = TITLES.get(view.about.name, view.about.name).split(" · ")[0]
+    n = trace.n_tokens
     st.html(
-        f'<div class="lead"><h1>{title}</h1><span>{escaped(name)} · {trace.n_layers} layers × '
-        f"{trace.n_heads} heads · {trace.n_tokens:,} token{'s' * (trace.n_tokens != 1)} · "
+        f'<div class="lead"><h1>{title}</h1><span>{escaped(model_name(view))} · '
+        f"{trace.n_layers} layers × {trace.n_heads} heads · {n:,} token{'s' * (n != 1)} · "
         f"<b>L{view.layer} H{view.head}</b> chosen</span></div>"
     )
+
+
+def model_name(view: View) -> str:
+    """What the model is called in a sentence."""
+    return TITLES.get(view.about.name, view.about.name).split(" · ")[0]
 
 
 def caption(title: str, words: str, more: str = "") -> None:

@@ -49,6 +49,7 @@ def run(page: StreamlitPage, waiting: DeltaGenerator) -> None:
         "query": theme.query,
         "track": theme.surface,
         "bar": theme.accent,
+        "bad": theme.bad,
         "grid-ratio": f"{view.trace.n_heads} / {view.trace.n_layers + 0.4}",
     }
     style.rules(stage=view.stage, variables=variables)

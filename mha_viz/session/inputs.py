@@ -56,7 +56,7 @@ def view() -> View | None:
     _about(below, loaded)
     _forget_what_another_text_had(words, waits=waits)
     view = View(
-        about=loaded.description, trace=trace, words=words, layer=layer, head=head,
+        model=loaded, trace=trace, words=words, layer=layer, head=head,
         token=_token(trace), window_edges=state.get("window"), **chosen,
     )  # fmt: skip
     if not waits:

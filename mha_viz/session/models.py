@@ -19,7 +19,7 @@ HUB_SIZES = {  # of the weights, as the hub stores them
     "gpt2-xl": "1.6 B parameters, 6.4 GB",
 }
 TITLES = {
-    "bundled": "Bundled · 4 × 6",
+    "bundled": "Bundled model · 4 × 6",
     "distilgpt2": "DistilGPT-2 · 6 × 12",
     "gpt2": "GPT-2 small · 12 × 12",
     "gpt2-medium": "GPT-2 medium · 24 × 16",

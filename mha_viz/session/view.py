@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from mha_viz.figures.heatmap import Window, clamp_window
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.theme import NORMAL, STAGE, Theme, Type
-from mha_viz.model import Description
+from mha_viz.model import Description, Model
 from mha_viz.trace import Trace
 
 
@@ -17,7 +17,7 @@ class View:
     `words` names the trace in caches and in the browser: model, text and cut.
     """
 
-    about: Description
+    model: Model
     trace: Trace
     words: str
     layer: int
@@ -28,6 +28,11 @@ class View:
     dim_sink: bool
     stage: bool
     theme: Theme
+
+    @property
+    def about(self) -> Description:
+        """Where the model comes from."""
+        return self.model.description
 
     @property
     def at(self) -> str:

@@ -1,0 +1,135 @@
+"""The Break it part of the Shapes page: one mistake in every layer, and what it costs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+import torch
+from numpy.typing import NDArray
+
+from mha_viz.faults import FAULTS, divergence, run_with
+from mha_viz.figures.predictions import compare_predictions
+from mha_viz.figures.values import matrix_heatmap
+from mha_viz.session.attention import CONFIG, caption, model_name
+from mha_viz.session.messages import escaped, notice
+from mha_viz.session.numbers import download
+from mha_viz.session.view import View
+
+MOST_TOKENS = 256
+TOP = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Broken:
+    """Patterns of the chosen layer and what comes next, right and wrong."""
+
+    right: NDArray[np.float32]  # [H, T, T]
+    wrong: NDArray[np.float32]
+    ids: list[int]  # the likeliest of either
+    before: list[float]
+    after: list[float]
+    last: float  # KL in nats at the last position
+    mean: float  # over all positions
+
+
+def choose() -> str:
+    """The mistake."""
+    chosen: str = st.segmented_control(
+        "Mistake", list(FAULTS), default=next(iter(FAULTS)), key="mistake", bind="query-params",
+        required=True, label_visibility="collapsed",
+    )  # fmt: skip
+    return chosen
+
+
+def show(view: View, name: str) -> None:
+    """The line, the damage to the pattern and to the prediction, and how far it went."""
+    if view.head not in view.model.config.kept_heads(view.layer):
+        notice(f"L{view.layer} H{view.head} was taken out of this model. Choose another head.")
+        return
+    T = min(view.trace.n_tokens, MOST_TOKENS)
+    if view.trace.n_tokens > T:
+        notice(f"Shown for the first {T} of {view.trace.n_tokens:,} tokens.")
+    fault = FAULTS[name]
+    with st.spinner("Running the model twice…", show_time=True):
+        found = _broken(view.words, view.layer, T, name, _view=view)
+    _red_line(view, found)
+    words, code = st.columns([2, 3], gap="medium", vertical_alignment="center")
+    words.markdown(fault.sentence)
+    code.code(f"- {fault.right}\n+ {fault.wrong or '# left out'}", language="diff", wrap_lines=True)
+    right, wrong, next_token = st.columns([4, 4, 3], gap="small")
+    kept = view.model.config.kept_heads(view.layer).index(view.head)
+    causal = np.tri(T, dtype=bool)
+    pictures = {
+        "As it is": (right, np.where(causal, found.right[kept], np.nan)),
+        "With the mistake": (
+            wrong,
+            found.wrong[kept] if name == "no mask" else np.where(causal, found.wrong[kept], np.nan),
+        ),
+    }
+    for title, (column, pattern) in pictures.items():
+        with column:
+            caption(title, f"L{view.layer} H{view.head}, rows look from, columns look at.")
+            st.plotly_chart(
+                matrix_heatmap(
+                    pattern, view.theme, rows="from", columns="to", weights=True, both=True,
+                    tokens=view.trace.tokens[:T], sizes=view.sizes,
+                ),
+                key=f"pattern {title}", theme=None, config=CONFIG, height=400,
+                alt=f"{title}: the pattern of L{view.layer} H{view.head} over {T} tokens.",
+            )  # fmt: skip
+    with next_token:
+        caption("What comes next", "probability of the likeliest tokens of either.")
+        labels = [label_of(view, i) for i in found.ids]
+        st.plotly_chart(
+            compare_predictions(
+                labels, found.before, found.after, view.theme, names=("as it is", "broken"),
+                sizes=view.sizes,
+            ),
+            key="next", theme=None, config=CONFIG, height=400,
+            alt="; ".join(
+                f"{token} {b:.2f}, broken {a:.2f}"
+                for token, b, a in zip(labels, found.before, found.after, strict=True)
+            ),
+        )  # fmt: skip
+    download("broken_pattern.csv", found.wrong[kept], rows=view.trace.tokens[:T])
+
+
+def label_of(view: View, token_id: int) -> str:
+    """What a token of the vocabulary is called."""
+    return view.model.read([token_id])[0].label
+
+
+def _red_line(view: View, found: Broken) -> None:
+    was, now = int(np.argmax(found.before)), int(np.argmax(found.after))
+    likeliest = (
+        f"The likeliest next token stays {label_of(view, found.ids[was])}, at "
+        f"{found.after[was]:.2f} in place of {found.before[was]:.2f}."
+        if was == now
+        else f"The likeliest next token was {label_of(view, found.ids[was])} and is "
+        f"{label_of(view, found.ids[now])}."
+    )
+    st.html(
+        f'<p class="broken">{found.last:.2f} nats from {escaped(model_name(view))} at the last '
+        f"position, {found.mean:.2f} on average (KL divergence of what comes next). "
+        f"{escaped(likeliest)}</p>"
+    )
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _broken(words: str, layer: int, T: int, name: str, *, _view: View) -> Broken:
+    network = _view.model.network
+    ids = torch.tensor([_view.trace.token_ids[:T]], device=_view.model.device)
+    right, wrong = (run_with(network, ids, fault, layer) for fault in (None, name))
+    apart = divergence(right.logits, wrong.logits)
+    before, after = (run.logits[-1].float().softmax(-1) for run in (right, wrong))
+    likely = {i for run in (before, after) for i in run.topk(TOP).indices.tolist()}
+    ids_shown = sorted(likely, key=lambda i: -float(before[i]))
+    return Broken(
+        right=right.pattern.float().cpu().numpy(),
+        wrong=wrong.pattern.float().cpu().numpy(),
+        ids=ids_shown,
+        before=[float(before[i]) for i in ids_shown],
+        after=[float(after[i]) for i in ids_shown],
+        last=float(apart[-1]),
+        mean=float(apart.mean()),
+    )
