@@ -291,9 +291,7 @@ def masked_softmax(scores: Tensor, allowed: Tensor | None) -> Tensor:
     return scores.masked_fill(~allowed, lowest).softmax(dim=-1).masked_fill(~allowed, 0.0)
 
 
-def causal_mask(
-    T_q: int, T_k: int, device: torch.device | None = None, *, past: int = 0
-) -> Tensor:
+def causal_mask(T_q: int, T_k: int, device: torch.device | None = None, *, past: int = 0) -> Tensor:
     """Boolean `[T_q, T_k]`: True where the key's position is not beyond the query's.
 
     The first query stands at position `past`.
