@@ -9,6 +9,7 @@ page = st.navigation(
     [
         st.Page("attention.py", title="Attention", icon=":material/grid_on:", default=True),
         st.Page("shapes.py", title="Shapes", icon=":material/view_in_ar:"),
+        st.Page("many_heads.py", title="Many heads", icon=":material/stacks:"),
     ]
 )
 frame.run(page, waiting)

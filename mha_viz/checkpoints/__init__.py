@@ -13,6 +13,8 @@ skips the second step, since the tests do it; so its first picture waits for no 
 import hashlib
 import os
 import re
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -20,13 +22,13 @@ from tokenizers import Tokenizer
 
 from mha_viz import devices
 from mha_viz.checkpoints.folder import read_weights, write_folder
-from mha_viz.checkpoints.names import adopt, gpt2_state
+from mha_viz.checkpoints.names import adopt, gpt2_state, with_zeros
 from mha_viz.checkpoints.tensors import State
-from mha_viz.errors import CheckpointError, SourceError
+from mha_viz.errors import CheckpointError, HeadNotFound, SourceError
 from mha_viz.gpt2 import GPT2Config
 from mha_viz.model import Description, Model
 
-__all__ = ["BUNDLED", "Model", "is_local", "load", "save"]
+__all__ = ["BUNDLED", "Model", "is_local", "load", "save", "write_zeroed"]
 
 BUNDLED = Path(__file__).resolve().parents[2] / "assets" / "bundled"
 GPT2_VOCABULARY = range(50257, 50305)  # GPT-2's own, and its padding to a multiple of 64
@@ -81,10 +83,41 @@ def is_local(source: str) -> bool:
 
 
 def save(model: Model, folder: str | Path, *, dtype: torch.dtype = torch.float32) -> None:
-    """Writes a folder that `load` and transformers read: weights, configuration, tokenizer."""
+    """Writes a folder that `load` reads: weights, configuration, tokenizer.
+
+    transformers reads it too, unless heads were taken out: for that there is `write_zeroed`.
+    """
     write_folder(
         Path(folder), model.config, gpt2_state(model.network), model.tokenizer, dtype=dtype
     )
+
+
+def write_zeroed(
+    model: Model,
+    heads: Iterable[tuple[int, int]],
+    folder: str | Path,
+    *,
+    dtype: torch.dtype = torch.float32,
+) -> None:
+    """Writes the model without these heads as a plain GPT-2, which transformers reads.
+
+    Its tensors are as wide as before: the rows of c_proj that read a removed head are zero, and
+    so is everything of heads that were taken out of the model before. Raises HeadNotFound.
+    """
+    config = model.config
+    state = with_zeros(gpt2_state(model.network), config)
+    for layer, head in heads:
+        if not (0 <= layer < config.n_layers and 0 <= head < config.n_heads):
+            raise HeadNotFound(
+                f"L{layer} H{head} is not in {model.description.name}: layers count from 0 to "
+                f"{config.n_layers - 1}, heads from 0 to {config.n_heads - 1}."
+            )
+        name = f"transformer.h.{layer}.attn.c_proj.weight"
+        rows = slice(head * config.d_head, (head + 1) * config.d_head)
+        state[name] = state[name].clone()  # what was contiguous already is the model's own
+        state[name][rows] = 0.0
+    whole = replace(config, removed_heads=())
+    write_folder(Path(folder), whole, state, model.tokenizer, dtype=dtype)
 
 
 def _load(
@@ -106,7 +139,12 @@ def _load(
         from mha_viz.checkpoints import verify
 
         words = _tokenizer(place, name, config, tokenizer)
-        verify.compare(network, verify.build(raw, state.tensors, name), name)
+        # transformers has no model with heads taken out: it judges the same one with zeros there.
+        judged, tensors = network, state.tensors
+        if config.removed_heads:
+            tensors = with_zeros(tensors, config)
+            judged = adopt(tensors, replace(config, removed_heads=()))
+        verify.compare(judged, verify.build(raw, tensors, name), name)
     _check_vocabulary(words, config, name)
     words.no_truncation()  # a text is cut by Model.trace, which says by how much
     words.no_padding()

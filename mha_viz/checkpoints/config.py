@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ ALIASES = {  # what transformers calls the same number in other models, and acce
 }
 LARGEST = {"n_layer": 1024}  # a list of tensor names is made before any tensor is looked at
 UNSUPPORTED = {  # key in config.json -> what it means for the reader
-    "pruned_heads": "some of its heads were pruned, and which rows are left is not known",
     "quantization_config": "its weights are quantized, and quantized weights are not read here",
     "add_cross_attention": "it has cross-attention to an encoder, which a text alone cannot feed",
 }
@@ -89,12 +89,12 @@ def check_config(raw: object, name: str, *, file: str = "config.json") -> GPT2Co
             f"The {where} says n_embd = {config.d_model} and n_head = {config.n_heads}; "
             "the first must be a multiple of the second."
         )
-    return config
+    return replace(config, removed_heads=_pruned_heads(raw, config, where))
 
 
 def config_to_json(config: GPT2Config, dtype: torch.dtype, end_of_text: int) -> dict[str, Any]:
-    """A config.json that `transformers.GPT2LMHeadModel` and `check_config` read back."""
-    return {
+    """A config.json that `check_config` reads, and transformers too unless heads were taken out."""
+    written: dict[str, Any] = {
         "activation_function": config.activation,
         "architectures": ["GPT2LMHeadModel"],
         "attn_pdrop": 0.0,
@@ -114,6 +114,11 @@ def config_to_json(config: GPT2Config, dtype: torch.dtype, end_of_text: int) -> 
         "scale_attn_weights": config.scale_attn_weights,
         "vocab_size": config.vocab_size,
     }
+    if config.removed_heads:
+        written["pruned_heads"] = {
+            str(layer): list(heads) for layer, heads in enumerate(config.removed_heads) if heads
+        }
+    return written
 
 
 def _wrong(key: str, value: object, expected: str, where: str) -> CheckpointError:
@@ -137,6 +142,31 @@ def _count(raw: Mapping[str, Any], key: str, default: int, where: str) -> int:
             key, value, f"and {ALIASES[key]} = {_short(values[-1])}, the same thing", where
         )
     return value
+
+
+def _pruned_heads(
+    raw: Mapping[str, Any], config: GPT2Config, where: str
+) -> tuple[tuple[int, ...], ...]:
+    """For each layer the heads that its weights lack, in rising order; () where no layer lacks any.
+
+    The key and its form are those of transformers before its version 5: {"layer": [heads]}.
+    """
+    value = raw.get("pruned_heads") or {}
+    layers = {str(layer): layer for layer in range(config.n_layers)}
+    gone: list[tuple[int, ...]] = [()] * config.n_layers
+    expected = (
+        f"expected layers from 0 to {config.n_layers - 1}, each with a list of different heads "
+        f"from 0 to {config.n_heads - 1}"
+    )
+    if not isinstance(value, Mapping):
+        raise _wrong("pruned_heads", value, expected, where)
+    for layer, heads in value.items():
+        listed = isinstance(heads, list) and all(type(head) is int for head in heads)
+        there = listed and all(0 <= head < config.n_heads for head in heads)
+        if layer not in layers or not there or len(set(heads)) < len(heads):
+            raise _wrong("pruned_heads", value, expected, where)
+        gone[layers[layer]] = tuple(sorted(heads))
+    return tuple(gone) if any(gone) else ()
 
 
 def _positive(raw: Mapping[str, Any], key: str, default: float, where: str) -> float:

@@ -76,7 +76,10 @@ def adopt(state: Mapping[str, Tensor], config: GPT2Config) -> GPT2:
 
 
 def gpt2_state(model: GPT2) -> dict[str, Tensor]:
-    """The state dict of `model` as a GPT-2 file holds it, contiguous; a tied head is left out."""
+    """The state dict of `model` as a GPT-2 file holds it, contiguous; a tied head is left out.
+
+    Heads that were taken out are not in it: `with_zeros` puts zeros where they were.
+    """
     ours = model.state_dict()
     state = {
         name.theirs: (ours[name.ours].t() if name.transposed else ours[name.ours]).contiguous()
@@ -85,3 +88,28 @@ def gpt2_state(model: GPT2) -> dict[str, Tensor]:
     if not torch.equal(ours["W_U.weight"], ours["wte.weight"]):
         state["lm_head.weight"] = ours["W_U.weight"].contiguous()
     return state
+
+
+def with_zeros(state: Mapping[str, Tensor], config: GPT2Config) -> dict[str, Tensor]:
+    """A GPT-2 state dict of full width: zeros stand where `config` has heads taken out.
+
+    transformers reads it, and it computes the same: a head whose v is zero adds nothing.
+    """
+    whole = dict(state)
+    for layer in range(config.n_layers):
+        kept = config.kept_heads(layer)
+        if len(kept) == config.n_heads:
+            continue
+        attn, n_heads, d_h = f"transformer.h.{layer}.attn", config.n_heads, config.d_head
+        for name, dim, parts in (
+            (f"{attn}.c_attn.weight", 1, 3),
+            (f"{attn}.c_attn.bias", 0, 3),
+            (f"{attn}.c_proj.weight", 0, 1),
+        ):
+            few = torch.unflatten(state[name], dim, (parts, len(kept), d_h))
+            shape = [*few.shape[: dim + 1], n_heads, *few.shape[dim + 2 :]]
+            places = torch.tensor(kept, dtype=torch.long, device=few.device)
+            whole[name] = (
+                few.new_zeros(shape).index_copy(dim + 1, places, few).flatten(dim, dim + 2)
+            )
+    return whole

@@ -107,14 +107,20 @@ def complete(tensors: dict[str, Tensor], config: GPT2Config, name: str, *, tied:
         )
     stored = {str(t.dtype).removeprefix("torch.") for t in tensors.values()}
     notes = _ignore_the_rest(tensors, expected, name)
+    asks = "its config.json asks for"
+    if config.removed_heads:
+        asks = "its config.json, with `pruned_heads`, asks for"
     checked = {
-        key: _checked(key, tensors[key], shape, name)
+        key: _checked(key, tensors[key], shape, name, asks)
         for key, shape in expected.items()
         if key in tensors
     }
     if missing:
         checked |= {key: torch.zeros(expected[key]) for key in biases}
         notes.append("The file has no biases; they are zero.")
+    n_gone = sum(map(len, config.removed_heads))
+    if n_gone:
+        notes.append(f"{n_gone} of its heads were taken out (`pruned_heads`).")
     if HEAD not in checked:
         notes.append("The unembedding is the token embedding (tied head).")
     elif torch.equal(checked[HEAD], checked[EMBEDDING]):
@@ -129,17 +135,23 @@ def _shapes(config: GPT2Config) -> list[tuple[Any, tuple[int, ...]]]:
     sizes = {
         "wte.weight": (config.vocab_size, C),
         "wpe.weight": (config.n_positions, C),
-        "c_attn.weight": (C, 3 * C),
-        "c_attn.bias": (3 * C,),
-        "attn.c_proj.weight": (C, C),
         "c_fc.weight": (C, M),
         "c_fc.bias": (M,),
         "mlp.c_proj.weight": (M, C),
     }
-    return [
-        (entry, next((s for end, s in sizes.items() if entry.theirs.endswith(end)), (C,)))
-        for entry in names(config)
-    ]
+    attention: dict[str, tuple[int, ...]] = {}
+    for layer in range(config.n_layers):
+        attn, D = f"transformer.h.{layer}.attn", len(config.kept_heads(layer)) * config.d_head
+        attention[f"{attn}.c_attn.weight"] = (C, 3 * D)
+        attention[f"{attn}.c_attn.bias"] = (3 * D,)
+        attention[f"{attn}.c_proj.weight"] = (D, C)
+
+    def shape(name: str) -> tuple[int, ...]:
+        return attention.get(name) or next(
+            (s for end, s in sizes.items() if name.endswith(end)), (C,)
+        )
+
+    return [(entry, shape(entry.theirs)) for entry in names(config)]
 
 
 def _ignore_the_rest(
@@ -156,11 +168,10 @@ def _ignore_the_rest(
     return [f"Not read, since attention does not use it: {_some(extra)}."] if extra else []
 
 
-def _checked(key: str, tensor: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
+def _checked(key: str, tensor: Tensor, shape: tuple[int, ...], name: str, asks: str) -> Tensor:
     if tuple(tensor.shape) != shape:
         raise CheckpointError(
-            f"The tensor `{key}` of {name} has shape {list(tensor.shape)}; "
-            f"its config.json asks for {list(shape)}."
+            f"The tensor `{key}` of {name} has shape {list(tensor.shape)}; {asks} {list(shape)}."
         )
     if not tensor.is_floating_point() or tensor.layout != torch.strided or tensor.is_meta:
         raise CheckpointError(

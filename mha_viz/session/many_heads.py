@@ -1,0 +1,216 @@
+"""What the Many heads page is made of: other tellings, the output projection, and the counting."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+import torch
+
+from mha_viz.attention import MultiHeadAttention
+from mha_viz.counting import GPT2_SIZES, attention_flops, attention_parameters, gpt2_parameters
+from mha_viz.errors import ShapeError
+from mha_viz.figures.race import race_chart
+from mha_viz.figures.values import matrix_heatmap
+from mha_viz.reference import head_reach
+from mha_viz.session.attention import CONFIG, caption
+from mha_viz.session.messages import problem
+from mha_viz.session.numbers import download, download_table
+from mha_viz.session.view import View
+from mha_viz.tellings import Heat, Telling, race, tellings, toy_shapes
+
+PARTS = ["Tellings", "Output projection", "Counting"]
+MOST_TOKENS = 128
+RACE = {"d_model": 768, "T": 256}
+HEADS = (1, 2, 4, 8, 12, 24, 48, 96)
+TOY = {"B": 5, "T": 6, "d_in": 3, "d_out": 18}
+TOY_HEADS = (1, 2, 3, 6, 9, 18)
+
+
+def part() -> str:
+    """Which of the three lessons is open."""
+    chosen: str = st.segmented_control(
+        "Part", PARTS, default=PARTS[0], key="many", bind="query-params", required=True,
+        label_visibility="collapsed",
+    )  # fmt: skip
+    return chosen
+
+
+def layer(view: View) -> MultiHeadAttention | None:
+    """The attention of the chosen layer; None, with a word, where no head is left in it."""
+    attention = view.model.network.blocks[view.layer].attn
+    if attention.n_heads:
+        return attention
+    problem(f"Every head of layer {view.layer} was taken out of this model. Choose another layer.")
+    return None
+
+
+def tellings_table(view: View, attention: MultiHeadAttention) -> None:
+    """Each telling, how far it is from the module on this text, and its code."""
+    T = min(view.trace.n_tokens, MOST_TOKENS)
+    where = "this text" if view.trace.n_tokens == T else f"the first {T} tokens"
+    caption(
+        "The same layer, told again",
+        f"layer {view.layer} on {where}: the largest difference of any output from the module's, "
+        "in float32.",
+    )
+    found = _tellings(view.words, view.layer, T, _view=view)
+    for telling in found:
+        apart = f"{telling.difference:.1e}" if telling.difference else "0, bit for bit"
+        with st.expander(f"{telling.title}: {apart}"):
+            st.markdown(telling.sentence)
+            st.code(telling.code, language="python", wrap_lines=True)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Telling the layer in six ways…")
+def _tellings(words: str, layer: int, T: int, *, _view: View) -> tuple[Telling, ...]:
+    network = _view.model.network
+    ids = torch.tensor([_view.trace.token_ids[:T]], device=_view.model.device)
+    return tellings(network.blocks[layer].attn, network.attention_input(ids, layer))
+
+
+def timing(view: View) -> None:
+    """One product for all heads against a list of them, measured while one looks."""
+    caption(
+        "One product or many",
+        f"time of a layer with C = {RACE['d_model']} on T = {RACE['T']} positions, both ways in "
+        "turns on this machine, the shortest of seven runs; the outputs are equal.",
+    )
+    done: list[Heat] = st.session_state.setdefault("race", [])
+    place = st.empty()
+    _draw_race(view, place, done)
+    missing = HEADS[len(done) :]
+    if missing:
+        with st.spinner("Measuring…", show_time=True):
+            for heat in race(**RACE, heads=missing):
+                done.append(heat)
+                _draw_race(view, place, done)
+    again, save = st.columns([1, 3])
+    again.button("Measure again", on_click=done.clear, icon=":material/replay:")
+    with save:
+        download_table(
+            "race.csv", ["heads", "fused ms", "list ms", "largest difference"],
+            [[h.n_heads, h.fused, h.listed, h.difference] for h in done],
+        )  # fmt: skip
+
+
+def _draw_race(view: View, place: st.delta_generator.DeltaGenerator, done: Sequence[Heat]) -> None:
+    last = (
+        f"At {done[-1].n_heads} heads {done[-1].fused:.1f} ms against {done[-1].listed:.1f} ms."
+        if done
+        else "Nothing is measured yet."
+    )
+    place.plotly_chart(
+        race_chart(
+            [h.n_heads for h in done], [h.fused for h in done], [h.listed for h in done],
+            view.theme, all_heads=HEADS, sizes=view.sizes,
+        ),
+        key=f"race {len(done)}", theme=None, config=CONFIG, height=300, alt=last,
+    )  # fmt: skip
+
+
+def reach(view: View, attention: MultiHeadAttention) -> None:
+    """Which output channels a head reaches, with W_O and without."""
+    st.latex(
+        r"\mathrm{out} = [\,z_0 \mid \dots \mid z_{H-1}\,]\,W_O + b_O = \sum_h z_h W_O^h + b_O"
+    )
+    st.markdown(
+        "Without W_O the heads only lie side by side: each slice of d_h output channels belongs to "
+        "one head, and nothing that two heads found can meet in one channel. W_O lets every head "
+        "write to every channel. (Vaswani et al. 2017, section 3.2.2)"
+    )
+    for with_projection, title in ((False, "Without W_O"), (True, "With W_O")):
+        found = head_reach(attention, with_projection).float().cpu().numpy()
+        relative = (found / found.max()).astype(np.float32)
+        caption(
+            title,
+            f"layer {view.layer}: a row is a head, a column an output channel; how strongly the "
+            "head writes there (norm of its d_h weights), against the strongest.",
+        )
+        reached = int((found > 0).any(axis=0).sum()), float((found > 0).mean())
+        st.plotly_chart(
+            matrix_heatmap(
+                relative, view.theme, rows="head", columns="channel", weights=True,
+                sizes=view.sizes,
+            ),
+            key=f"reach {title}", theme=None, config=CONFIG, height=230,
+            alt=f"{title}: of {reached[0]} channels a head reaches {reached[1]:.0%}.",
+        )  # fmt: skip
+        download(f"reach_{'with' if with_projection else 'without'}.csv", relative)
+
+
+def counting(view: View) -> None:
+    """Weights and FLOPs of a layer for sizes of one's own, and of the GPT-2 family."""
+    config = view.model.config
+    columns = st.columns(3)
+    C = columns[0].number_input("C = d_model", 1, 65536, 512, key="count_C", bind="query-params")
+    H = columns[1].number_input("H heads", 1, 4096, 8, key="count_H", bind="query-params")
+    T = columns[2].number_input(
+        "T positions", 1, 1_000_000, 1024, key="count_T", bind="query-params"
+    )
+    try:
+        plain = attention_parameters(int(C), int(H), bias=False)
+        biased = attention_parameters(int(C), int(H))
+        many, one = (attention_flops(int(T), int(C), n) for n in (int(H), 1))
+    except ShapeError as error:
+        problem(str(error))
+        return
+    st.latex(r"W_Q, W_K, W_V, W_O \in \mathbb{R}^{C \times C} \quad\Rightarrow\quad 4\,C^2")
+    st.markdown(
+        f"**{plain.total:,}** weights without biases, whatever H is: 4 × {C:,}². "
+        f"With biases {biased.total:,}. "
+        f"{H:,} heads cost **{many.matmul / one.matmul:.2f} ×** the products of one head of the "
+        f"same width: {many.matmul:,} FLOPs against {one.matmul:,}. Only the softmax grows with H."
+    )
+    parts = ["projection", "scores", "softmax", "weighted_sum", "output", "total"]
+    header = ["FLOPs", f"{H} heads of {C // H}", f"one head of {C}"]
+    rows = [[p.replace("_", " "), getattr(many, p), getattr(one, p)] for p in parts]
+    left, right = st.columns(2, gap="medium")
+    with left:
+        caption("One layer, one sequence", f"FLOPs for T = {T:,}; a multiply-add is two.")
+        table(header, rows)
+        download_table("flops.csv", header, rows)
+    with right:
+        caption("GPT-2 family", "all weights, and those of attention (biases included).")
+        header = ["model", "L", "H", "C", "attention", "all"]
+        rows = [
+            [
+                size.name, size.n_layers, size.n_heads, size.d_model,
+                size.n_layers * attention_parameters(size.d_model, size.n_heads).total,
+                gpt2_parameters(size),
+            ]
+            for size in GPT2_SIZES
+        ]  # fmt: skip
+        here = config.n_layers * attention_parameters(config.d_model, config.n_heads).total
+        rows.append(
+            [
+                f"{view.about.name} (loaded)", config.n_layers, config.n_heads, config.d_model,
+                here, view.about.n_parameters,
+            ]
+        )  # fmt: skip
+        table(header, rows)
+        download_table("sizes.csv", header, rows)
+    toy()
+
+
+def toy() -> None:
+    """A batch small enough to count by hand: the output's shape does not depend on the heads."""
+    B, T, d_in, d_out = TOY.values()
+    caption(
+        "A toy batch",
+        f"input [{B}, {T}, {d_in}], d_out = {d_out}: run for each number of heads.",
+    )
+    shapes = toy_shapes(B, T, d_in, d_out, TOY_HEADS)
+    rows = [[n, d_out // n, str(shape)] for n, shape in zip(TOY_HEADS, shapes, strict=True)]
+    table(["heads", "head size", "output"], rows)
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """A plain table, read by screen readers as one."""
+    st.dataframe(
+        [dict(zip(header, row, strict=True)) for row in rows], hide_index=True, width="stretch",
+        column_config={
+            name: st.column_config.NumberColumn(format="localized")
+            for i, name in enumerate(header)
+            if all(isinstance(row[i], int) for row in rows)
+        },
+    )  # fmt: skip
