@@ -1,0 +1,89 @@
+"""The pruning lab: what happens without a head, exactly, and what is left without many.
+
+    from mha_viz.checkpoints import load
+    from mha_viz import pruning
+    model = load("bundled")
+    pruning.ablate_each_head(model, "The cat sat on the mat.")      # [L, H], nats a token
+    whole = pruning.Pass.of(model, "The cat sat on the mat.")
+    pruning.next_tokens(whole, whole.without([(3, 4), (0, 1)]))
+
+Nothing here changes a model; what is removed is an argument, and what was found is a value.
+"""
+
+from mha_viz.pruning.ablation import Scores, ablate_each_head, effects, losses
+from mha_viz.pruning.curves import Band, Point, band, curve, heads_within
+from mha_viz.pruning.effect import Candidate, divergence, next_tokens, pattern_change
+from mha_viz.pruning.estimates import Estimate, estimate, over_texts, rank_correlation
+from mha_viz.pruning.fills import METHODS, Method, make_fill
+from mha_viz.pruning.importance import (
+    confidence,
+    gradient_importance,
+    random_importance,
+    value_importance,
+)
+from mha_viz.pruning.inputs import Head, Text, all_heads, gate_without, pieces
+from mha_viz.pruning.orders import STRATEGIES, Strategy, greedy_passes, order, removal_order
+from mha_viz.pruning.passes import ZERO, Fill, Pass
+from mha_viz.pruning.surgery import Size, prune, pruned_config, pruned_model, seconds, size
+from mha_viz.pruning.tasks import (
+    Prompt,
+    induction_effects,
+    induction_loss,
+    ioi_prompts,
+    logit_differences,
+    repeated_tokens,
+    single_token,
+)
+
+__all__ = [
+    "METHODS",
+    "STRATEGIES",
+    "ZERO",
+    "Band",
+    "Candidate",
+    "Estimate",
+    "Fill",
+    "Head",
+    "Method",
+    "Pass",
+    "Point",
+    "Prompt",
+    "Scores",
+    "Size",
+    "Strategy",
+    "Text",
+    "ablate_each_head",
+    "all_heads",
+    "band",
+    "confidence",
+    "curve",
+    "divergence",
+    "effects",
+    "estimate",
+    "gate_without",
+    "gradient_importance",
+    "greedy_passes",
+    "heads_within",
+    "induction_effects",
+    "induction_loss",
+    "ioi_prompts",
+    "logit_differences",
+    "losses",
+    "make_fill",
+    "next_tokens",
+    "order",
+    "over_texts",
+    "pattern_change",
+    "pieces",
+    "prune",
+    "pruned_config",
+    "pruned_model",
+    "random_importance",
+    "rank_correlation",
+    "removal_order",
+    "repeated_tokens",
+    "seconds",
+    "single_token",
+    "size",
+    "value_importance",
+]

@@ -1,0 +1,89 @@
+"""A measure over several texts: the mean and its 95 % interval; and how two rankings agree."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from mha_viz.errors import ShapeError
+from mha_viz.pruning.ablation import Scores
+from mha_viz.pruning.inputs import Text
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """The mean of a measure over `n` texts, and half the width of its 95 % interval.
+
+    The interval is Student's t with n - 1 degrees of freedom; it is NaN for one text. It speaks of
+    texts like these, drawn independently.
+    """
+
+    mean: Scores
+    half_width: Scores
+    n: int
+
+    @property
+    def low(self) -> Scores:
+        """The lower end of the interval."""
+        return self.mean - self.half_width
+
+    @property
+    def high(self) -> Scores:
+        """The upper end of the interval."""
+        return self.mean + self.half_width
+
+
+def over_texts(measure: Callable[[Text], Scores], texts: Iterable[Text]) -> Iterator[Estimate]:
+    """An estimate after each text, of all texts so far: stop whenever it is good enough.
+
+    `measure` is for example `lambda text: ablate_each_head(model, text)`.
+    """
+    found: list[Scores] = []
+    for text in texts:
+        found.append(measure(text))
+        yield estimate(found)
+
+
+def estimate(found: list[Scores]) -> Estimate:
+    """The mean of these arrays, one a text, and its interval."""
+    values, n = np.stack(found), len(found)
+    mean = values.mean(axis=0)
+    if n < 2:
+        return Estimate(mean, np.full_like(mean, np.nan), n)
+    return Estimate(mean, t_quantile(n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n), n)
+
+
+def t_quantile(degrees: int, inside: float = 0.95) -> float:
+    """The t that holds this share of Student's distribution between -t and t.
+
+    With t = sqrt(degrees) tan(a) the density becomes cos(a)^(degrees - 1), which is summed here.
+    """
+    if degrees < 1 or not 0 < inside < 1:
+        raise ShapeError(f"degrees = {degrees}, inside = {inside}; expected 1 or more, and (0, 1).")
+    a = np.linspace(0, np.pi / 2, 100_001)
+    density = np.cos(a) ** (degrees - 1)
+    area = np.concatenate([[0.0], np.cumsum(density[1:] + density[:-1])])
+    return float(np.sqrt(degrees) * np.tan(np.interp(inside, area / area[-1], a)))
+
+
+def rank_correlation(a: Scores, b: Scores) -> float:
+    """Spearman's rho: Pearson's correlation of the ranks, equal values sharing their mean rank.
+
+    Pairs with a NaN are left out. NaN where fewer than two pairs are left, or one side is constant.
+    Raises ShapeError for arrays of different shapes.
+    """
+    if a.shape != b.shape:
+        raise ShapeError(f"The scores have shapes {list(a.shape)} and {list(b.shape)}.")
+    both = np.isfinite(a) & np.isfinite(b)
+    x, y = (ranks(side[both]) for side in (a, b))
+    x, y = x - x.mean() if len(x) else x, y - y.mean() if len(y) else y
+    size = float(np.sqrt((x**2).sum() * (y**2).sum()))
+    return float((x * y).sum()) / size if size else float("nan")
+
+
+def ranks(values: Scores) -> Scores:
+    """Ranks from 0, `[n]`; equal values share the mean of theirs."""
+    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    mean: Scores = (last - 1 + last - counts) / 2
+    return mean[group]

@@ -1,0 +1,145 @@
+"""The Pruning page as a script: what is off is in the link, and the numbers are the lab's."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from mha_viz import pruning
+from mha_viz.model import Model
+from mha_viz.session.samples import DEFAULT
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def page(**link: str) -> AppTest:
+    test = AppTest.from_file(str(ROOT / "pages" / "_frame.py"), default_timeout=120)
+    for name, value in link.items():
+        test.query_params[name] = value
+    test.switch_page("pruning.py")
+    return test.run()
+
+
+def html(test: AppTest) -> str:
+    return " ".join(h.proto.body for h in test.get("html"))
+
+
+def board(test: AppTest) -> dict:
+    return json.loads(test.get("bidi_component")[0].proto.json)
+
+
+def said(test: AppTest) -> str:
+    return " ".join(box.value for kind in (test.error, test.warning, test.info) for box in kind)
+
+
+def button(test: AppTest, label: str):  # type: ignore[no-untyped-def]
+    return next(b for b in test.button if b.label == label)
+
+
+def finished(test: AppTest) -> AppTest:
+    """Runs until no work is under way."""
+    end = time.monotonic() + 90
+    while any(b.label == "Stop" for b in test.button) and time.monotonic() < end:
+        time.sleep(0.3)
+        test.run()
+    return test
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def test_a_link_switches_heads_off_and_the_numbers_are_the_labs(bundled: Model) -> None:
+    test = page(off="L3H4-L0H1")
+    assert not test.exception
+    assert said(test) == ""
+    assert board(test)["off"] == ["L0H1", "L3H4"]
+    whole = pruning.Pass.of(bundled, DEFAULT)
+    now = whole.without([(0, 1), (3, 4)])
+    assert "2 of 24 off" in html(test)
+    assert f"<b>{now.loss:.3f}</b> nats ({now.loss - whole.loss:+.3f})" in html(test)
+    assert test.query_params["off"] == "L3H4-L0H1"
+
+
+def test_with_nothing_off_nothing_changes() -> None:
+    test = page()
+    assert "0 of 24 off" in html(test)
+    assert html(test).count("(+0.000)") == 2
+    assert "KL 0.000 nats at the end, 0.000 on average" in html(test)
+
+
+def test_a_head_that_is_not_there_is_named_and_left_out() -> None:
+    test = page(off="L9H1-L1H1-nonsense")
+    assert "has no L9 H1" in said(test).replace("\\", "")
+    assert board(test)["off"] == ["L1H1"]
+
+
+def test_undo_and_redo_go_through_what_was_off() -> None:
+    test = page(at="L1H2")
+    button(test, "All but L1H2").click().run()
+    assert len(board(test)["off"]) == 23
+    button(test, "Undo").click().run()
+    assert board(test)["off"] == []
+    button(test, "Redo").click().run()
+    assert len(board(test)["off"]) == 23
+    button(test, "All on").click().run()
+    assert board(test)["off"] == []
+
+
+@pytest.mark.parametrize("way", pruning.METHODS)
+def test_every_way_to_remove_a_head_is_run_and_told(way: str, bundled: Model) -> None:
+    test = page(off="L3H4", way=way)
+    assert not test.exception
+    assert said(test) == ""
+    assert "1 of 24 off" in html(test)
+
+
+def test_another_token_is_ranked_and_one_that_is_several_is_said() -> None:
+    test = page(off="L3H4", wanted="queen")
+    assert "·queen" in html(test)
+    test = page(wanted="antidisestablishmentarianism")
+    assert "tokens to the model" in said(test)
+
+
+def test_a_single_token_has_no_loss_and_the_page_says_so() -> None:
+    test = page(text="a")
+    assert not test.exception
+    assert "One token has no loss" in said(test)
+
+
+def test_the_tasks_are_asked_whole_and_without() -> None:
+    test = page(lab="Tasks", off="L3H4-L3H0", prompts="The king gave the | queen | cat\nbroken")
+    assert not test.exception
+    assert "Line 2 is not" in said(test)
+    tables = [frame.value for frame in test.dataframe]
+    whole, now, guess = tables[0]["loss"]
+    assert whole < 0.5 < now < guess
+    assert list(tables[-1]["right"]) == [" queen"]
+
+
+def test_importance_finds_what_the_sweep_finds_and_switches_off_the_least(bundled: Model) -> None:
+    test = finished(page(lab="Importance", least="2"))
+    assert not test.exception
+    exact = pruning.ablate_each_head(bundled, DEFAULT)
+    order = pruning.removal_order(exact)
+    frame = test.dataframe[0].value
+    best = order[-1]
+    assert frame["head"][0] == f"L{best[0]} H{best[1]}"
+    assert frame["score"][0] == pytest.approx(exact[best], abs=1e-5)
+    assert "rank correlation" in html(test)
+    button(test, "Off: the 2 least missed").click().run()
+    assert board(test)["off"] == [f"L{i}H{h}" for i, h in sorted(order[:2])]
+
+
+def test_curves_end_without_heads_and_say_how_many_can_go() -> None:
+    link = {"lab": "Curves", "curve_texts": "1", "curve_every": "8", "orders": "exact"}
+    test = finished(page(**link))
+    assert not test.exception
+    charts = [json.loads(chart.proto.spec) for chart in test.get("plotly_chart")]
+    curve = charts[-1]["data"][0]
+    assert curve["name"] == "exact"
+    assert curve["x"] == [0, 8, 16, 24]
+    assert "heads gone within 1.0%" in test.dataframe[-1].value.columns
