@@ -10,6 +10,9 @@ page = st.navigation(
         st.Page("attention.py", title="Attention", icon=":material/grid_on:", default=True),
         st.Page("shapes.py", title="Shapes", icon=":material/view_in_ar:"),
         st.Page("many_heads.py", title="Many heads", icon=":material/stacks:"),
+        st.Page("variants.py", title="Variants", icon=":material/account_tree:"),
+        st.Page("pruning.py", title="Pruning", icon=":material/content_cut:"),
+        st.Page("training.py", title="Training", icon=":material/school:"),
     ]
 )
 frame.run(page, waiting)

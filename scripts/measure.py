@@ -9,9 +9,12 @@ folder; the bundled one unless given.
 
 import argparse
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -19,20 +22,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from train import HELD_OUT, encode_corpus, held_out_loss
 
 from mha_viz.checkpoints import BUNDLED, load
+from mha_viz.heads import patterns
 from mha_viz.model import Model
+from mha_viz.trace import Array
 
 SEEDS = 5  # of the random tokens
 SEGMENT = 64  # random tokens, written twice
 OPENINGS = ("Once upon a time", "The old man looked at the sea and", '"Where are you going?" said')
-
-
-def patterns_of(model: Model, ids: Tensor) -> Tensor:
-    """Patterns `[L, H, T, T]` of one sequence of ids."""
-    q, k, _ = model.network.run(ids[None]).qkv[:, :, 0]
-    scales = torch.tensor([model.config.scale(i) for i in range(model.config.n_layers)])
-    scores = (q @ k.mT) * scales[:, None, None, None]
-    hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
-    return scores.masked_fill(hidden, -torch.inf).softmax(-1)
 
 
 def repeated_tokens(vocab_size: int, seed: int) -> Tensor:
@@ -42,26 +38,25 @@ def repeated_tokens(vocab_size: int, seed: int) -> Tensor:
     return segment.repeat(2)
 
 
-def induction(patterns: Tensor) -> Tensor:
-    """`[L, H]`: weight on the token after the earlier copy of this one, over the second copy."""
-    return patterns.diagonal(1 - SEGMENT, dim1=-2, dim2=-1)[..., 1:].mean(-1)
+def each_head(
+    model: Model, sequences: Sequence[Tensor], measure: Callable[[Array], float]
+) -> NDArray[np.float64]:
+    """`[L, H]`: the mean of a measure over sequences of ids."""
+    traces = [model.trace_ids(ids.tolist()) for ids in sequences]
+    L, H = model.config.n_layers, model.config.n_heads
+    scores = [
+        np.mean([measure(trace.pattern(layer, head)) for trace in traces])
+        for layer in range(L)
+        for head in range(H)
+    ]
+    return np.array(scores).reshape(L, H)
 
 
-def previous_token(patterns: Tensor) -> Tensor:
-    """`[L, H]`: weight on position i - 1, over i >= 1."""
-    return patterns.diagonal(-1, dim1=-2, dim2=-1).mean(-1)
-
-
-def first_token(patterns: Tensor) -> Tensor:
-    """`[L, H]`: weight on position 0, over i >= 1."""
-    return patterns[..., 1:, 0].mean(-1)
-
-
-def report(name: str, scores: Tensor, goal: float) -> None:
+def report(name: str, scores: NDArray[np.float64], goal: float) -> None:
     """One line: the best head, the next ones, and the goal."""
-    order = scores.flatten().argsort(descending=True)[:3]
+    order = np.argsort(-scores, axis=None)[:3]
     H = scores.shape[1]
-    heads = ", ".join(f"L{int(i) // H} H{int(i) % H} {scores.flatten()[i]:.2f}" for i in order)
+    heads = ", ".join(f"L{i // H} H{i % H} {scores.flat[i]:.2f}" for i in order)
     print(f"{name:<42} {heads}   (goal {goal})")
 
 
@@ -96,15 +91,14 @@ def main() -> None:
         loss = held_out_loss(model.network, held_out, length, limit=10**6)
         print(f"held-out loss, windows of {length:>4} from position 0   {loss:.3f} nats a token")
 
-    random = [
-        patterns_of(model, repeated_tokens(model.config.vocab_size, seed)) for seed in range(SEEDS)
-    ]
-    prose = [patterns_of(model, window) for window in held_out[: 8 * 256].view(8, 256)]
-    on_random, on_prose = torch.stack(random), torch.stack(prose)
-    report(f"induction, {SEGMENT} random tokens twice", induction(on_random).mean(0), 0.9)
-    report("previous token, on the same", previous_token(on_random).mean(0), 0.9)
-    report("previous token, on held-out prose", previous_token(on_prose).mean(0), 0.9)
-    report("first token, on held-out prose", first_token(on_prose).mean(0), 0.8)
+    random = [repeated_tokens(model.config.vocab_size, seed) for seed in range(SEEDS)]
+    prose = list(held_out[: 8 * 256].view(8, 256))
+    induction = each_head(model, random, lambda pattern: patterns.induction(pattern, SEGMENT))
+    report(f"induction, {SEGMENT} random tokens twice", induction, 0.9)
+    previous, first = patterns.previous_token, patterns.first_token
+    report("previous token, on the same", each_head(model, random, previous), 0.9)
+    report("previous token, on held-out prose", each_head(model, prose, previous), 0.9)
+    report("first token, on held-out prose", each_head(model, prose, first), 0.8)
     for seed, opening in enumerate(OPENINGS):
         print(f"\n{sample(model, opening, seed)}")
 

@@ -33,8 +33,7 @@ def head_grid(
     `block` tokens a side were pooled into one pixel. The customdata of a cell is [layer, head].
     """
     L, H = thumbnails.shape[:2]
-    mosaic = _mosaic(_levels(thumbnails, scale, block, dim_sink))
-    uri = f"data:image/png;base64,{base64.b64encode(_png(mosaic, theme)).decode('ascii')}"
+    uri = mosaic_uri(thumbnails, theme, scale=scale, block=block, dim_sink=dim_sink)
     figure = go.Figure(_cells(L, H))
     figure.add_layout_image(
         source=uri, xref="x", yref="y", x=-0.5, y=-0.5, sizex=H, sizey=L,
@@ -63,6 +62,19 @@ def head_grid(
                     "font": {"family": SANS, "size": sizes.tick + 1, "color": theme.ink}},
     )  # fmt: skip
     return figure
+
+
+def mosaic_uri(
+    thumbnails: Array,
+    theme: Theme,
+    *,
+    scale: Scale = "sqrt",
+    block: int = 1,
+    dim_sink: bool = False,
+) -> str:
+    """The image under the grid as a data address: L x H cells of equal size."""
+    mosaic = _mosaic(_levels(thumbnails, scale, block, dim_sink))
+    return f"data:image/png;base64,{base64.b64encode(_png(mosaic, theme)).decode('ascii')}"
 
 
 def thumbnail_size(n_heads: int) -> int:

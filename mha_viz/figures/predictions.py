@@ -56,7 +56,7 @@ def _bars(
         "x": list(values), "y": [row + offset for row in rows],
         "marker": {"color": colour, "line": {"width": 0}},
         "text": [f"{v:.2f}" if v >= 0.005 else "<0.01" for v in values],
-        "textposition": "outside", "cliponaxis": False,
+        "textposition": "outside", "cliponaxis": False, "constraintext": "none",
         "textfont": {"size": sizes.tick, "color": theme.muted},
         "hovertemplate": f"{name}: %{{x:.4f}}<extra></extra>",
     }  # fmt: skip

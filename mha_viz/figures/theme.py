@@ -167,6 +167,22 @@ def colorscale(theme: Theme) -> list[tuple[float, str]]:
     return [(i / last, colour) for i, colour in enumerate(theme.sequential)]
 
 
+def diverging_scale(theme: Theme) -> list[tuple[float, str]]:
+    """The diverging colours as Plotly reads a scale: eleven stops with the midpoint at zero."""
+    colours = [*theme.diverging[:5], theme.midpoint, *theme.diverging[5:]]
+    return [(i / (len(colours) - 1), colour) for i, colour in enumerate(colours)]
+
+
+def mix(theme: Theme, value: float) -> str:
+    """The diverging colour of a value from -1 to 1."""
+    scale = diverging_scale(theme)
+    at = (min(max(value, -1.0), 1.0) + 1) / 2 * (len(scale) - 1)
+    low = min(int(at), len(scale) - 2)
+    pair = zip(rgb(scale[low][1]), rgb(scale[low + 1][1]), strict=True)
+    mixed = [round(a + (b - a) * (at - low)) for a, b in pair]
+    return "#{:02X}{:02X}{:02X}".format(*mixed)
+
+
 def rgb(colour: str) -> tuple[int, int, int]:
     """`#RRGGBB` as three numbers from 0 to 255."""
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)

@@ -7,18 +7,11 @@ import plotly.graph_objects as go
 
 from mha_viz.figures.heatmap import LABEL, tick_positions
 from mha_viz.figures.text import literal
-from mha_viz.figures.theme import MONO, NORMAL, SANS, Theme, Type, colorscale
+from mha_viz.figures.theme import MONO, NORMAL, SANS, Theme, Type, colorscale, diverging_scale
 from mha_viz.tokens import shorten
 from mha_viz.trace import Array
 
 MAX_CELLS = 256  # a side; of more, the one of largest size in each block is drawn
-
-
-def diverging_scale(theme: Theme) -> list[tuple[float, str]]:
-    """Eleven stops with the midpoint at zero."""
-    low, high = theme.diverging[:5], theme.diverging[5:]
-    colours = [*low, theme.midpoint, *high]
-    return [(i / (len(colours) - 1), colour) for i, colour in enumerate(colours)]
 
 
 def matrix_heatmap(

@@ -163,7 +163,7 @@ def _set_text(text: str) -> None:
 def _obtain(source: str, device: str | None) -> Model | None:
     """The model, or None after the page has said why it is not there."""
     try:
-        if checkpoints.is_local(source) and not _serves_this_machine_only():
+        if checkpoints.is_local(source) and not serves_this_machine_only():
             raise SourceError("Folders are read only while the app serves this machine alone.")
         if source != "bundled" and not checkpoints.is_local(source):
             hub.check_name(source)
@@ -273,7 +273,8 @@ def _say_what_was_changed(trace: Trace) -> None:
         )
 
 
-def _serves_this_machine_only() -> bool:
+def serves_this_machine_only() -> bool:
+    """Whether nobody else can reach the app: then folders are read and written."""
     address = str(st.get_option("server.address"))
     try:
         return address == "localhost" or ipaddress.ip_address(address).is_loopback

@@ -15,6 +15,7 @@ from mha_viz.reference import head_reach
 from mha_viz.session.attention import CONFIG, caption
 from mha_viz.session.messages import problem
 from mha_viz.session.numbers import download, download_table
+from mha_viz.session.tables import table
 from mha_viz.session.view import View
 from mha_viz.tellings import Heat, Telling, race, tellings, toy_shapes
 
@@ -202,15 +203,3 @@ def toy() -> None:
     shapes = toy_shapes(B, T, d_in, d_out, TOY_HEADS)
     rows = [[n, d_out // n, str(shape)] for n, shape in zip(TOY_HEADS, shapes, strict=True)]
     table(["heads", "head size", "output"], rows)
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """A plain table, read by screen readers as one."""
-    st.dataframe(
-        [dict(zip(header, row, strict=True)) for row in rows], hide_index=True, width="stretch",
-        column_config={
-            name: st.column_config.NumberColumn(format="localized")
-            for i, name in enumerate(header)
-            if all(isinstance(row[i], int) for row in rows)
-        },
-    )  # fmt: skip

@@ -41,9 +41,15 @@ def download(name: str, matrix: NDArray[np.float32], *, rows: Sequence[str] = ()
     )  # fmt: skip
 
 
-def download_table(name: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+def download_table(
+    name: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    label: str = "Numbers as CSV",
+) -> None:
     """A button that saves a table."""
     st.download_button(
-        "Numbers as CSV", lambda: table_csv(header, rows), name, "text/csv", key=f"csv_{name}",
+        label, lambda: table_csv(header, rows), name, "text/csv", key=f"csv_{name}",
         on_click="ignore", icon=":material/download:",
     )  # fmt: skip

@@ -1,0 +1,227 @@
+"""The By hand part: heads switched off, and at once what it does to the text and to other text."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from mha_viz import pruning
+from mha_viz.errors import MhaVizError, ShapeError, TextError
+from mha_viz.figures.predictions import compare_predictions
+from mha_viz.figures.token_losses import token_losses
+from mha_viz.pruning import Fill, Head, Pass
+from mha_viz.session.attention import CONFIG, caption
+from mha_viz.session.messages import escaped, notice, problem
+from mha_viz.session.numbers import download_table
+from mha_viz.session.pruning.ways import fill
+from mha_viz.session.reference_text import Reference
+from mha_viz.session.view import View
+
+QUICK = 4  # pieces of the reference text that are read at every switch; curves read all
+CHANGED = 5  # heads named
+TOP = 10  # next tokens of the whole model
+ENTRANTS = 2  # and as many that came in
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Switched:
+    """The text whole and without the heads that are off; and a part of the reference text."""
+
+    whole: Pass
+    now: Pass
+    elsewhere: tuple[tuple[Pass, Pass], ...]
+
+    @property
+    def losses(self) -> tuple[float, float]:
+        """On the reference text, whole and now: the mean over tokens, in nats."""
+        sides = zip(*self.elsewhere, strict=True)
+        before, after = (
+            float(np.concatenate([one.losses() for one in side]).mean(dtype=np.float64))
+            for side in sides
+        )
+        return before, after
+
+
+def switched(
+    view: View, off: tuple[Head, ...], method: pruning.Method, reference: Reference
+) -> Switched | None:
+    """The passes, or None after the page has said why there are none."""
+    if view.trace.n_tokens < 2:
+        st.info("One token has no loss: nothing comes before it. Type a second one.")
+        return None
+    try:
+        with st.spinner("Running without these heads…", show_time=True):
+            whole, others = _whole(view.words, reference.key, _view=view, _reference=reference)
+            length = max(one.ids.shape[1] for one in (whole, *others))
+            filling = fill(view, method, length, reference)
+            now, *elsewhere = _now(view, off, filling, (whole, *others))
+    except (TextError, ShapeError) as error:
+        problem(str(error))
+        return None
+    return Switched(whole, now, tuple(zip(others, elsewhere, strict=True)))
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _whole(
+    words: str, reference: str, *, _view: View, _reference: Reference
+) -> tuple[Pass, tuple[Pass, ...]]:
+    model = _view.model
+    limit = model.config.n_positions
+    del words, reference  # only tell texts apart
+    others = pruning.pieces(model, _reference.measuring[:QUICK], limit)
+    return (
+        Pass.of(model, _view.trace.token_ids),
+        tuple(Pass.of(model, ids) for ids in others[:QUICK]),
+    )
+
+
+def _now(
+    view: View, off: tuple[Head, ...], filling: Fill, whole: tuple[Pass, ...]
+) -> tuple[Pass, ...]:
+    """The passes without the heads, from those of the last switch where they fit.
+
+    Only the layers from the lowest change on are run; the bits are those of a run from the start.
+    """
+    state = st.session_state
+    key = tuple(map(id, whole))
+    before: tuple[Pass, ...] = whole
+    if state.get("passes_of") == key:
+        before = state["passes"]
+    gate = pruning.gate_without(view.model.config, off)
+    now = tuple(one.gated(gate, filling) for one in before)
+    state["passes_of"], state["passes"] = key, now
+    return now
+
+
+def summary(view: View, off: tuple[Head, ...], found: Switched) -> None:
+    """How many heads are off, and what it costs here and elsewhere."""
+    n = sum(len(view.model.config.kept_heads(i)) for i in range(view.trace.n_layers))
+    here = found.whole.loss, found.now.loss
+    there = found.losses
+    apart = pruning.divergence(found.whole, found.now)
+    st.html(
+        f'<div class="score"><b>{len(off)} of {n} off</b>'
+        f"<span>this text {_change(*here)}</span>"
+        f"<span>reference text {_change(*there)}</span>"
+        f"<span>KL {apart[-1]:.3f} nats at the end, {apart.mean():.3f} on average</span></div>"
+    )
+
+
+def _change(before: float, after: float) -> str:
+    change = f"{after - before:+.3f}".replace("-", "−")
+    perplexity = f"{math.exp(after):,.1f}" if after < 20 else "beyond all bounds"
+    return f"<b>{after:.3f}</b> nats ({change}), perplexity {perplexity}"
+
+
+def next_token(view: View, found: Switched) -> None:
+    """The likeliest next tokens before and after, and one of the visitor's choice."""
+    also = _wanted(view)
+    likely = pruning.next_tokens(found.whole, found.now, TOP, also=also)
+    candidates = [c for c in likely if c.id not in also][: TOP + ENTRANTS]
+    candidates += [c for c in likely if c.id in also]
+    labels = [view.model.read([c.id])[0].label for c in candidates]
+    caption("What comes next", "probability after the text; pale the whole model, violet now.")
+    st.plotly_chart(
+        compare_predictions(
+            labels, [c.before for c in candidates], [c.after for c in candidates], view.theme,
+            names=("whole model", "now"), sizes=view.sizes,
+        ),
+        key="next", theme=None, config=CONFIG, height=44 + 23 * len(labels),
+        alt="; ".join(
+            f"{token} {c.before:.3f}, now {c.after:.3f}"
+            for token, c in zip(labels[:5], candidates, strict=False)
+        ),
+    )  # fmt: skip
+    for c in candidates:
+        if c.id in also:
+            name = escaped(view.model.read([c.id])[0].label)
+            st.html(
+                f'<p class="caption"><b>{name}</b> was {c.before:.4f}, rank {c.rank_before:,}; '
+                f"now {c.after:.4f}, rank {c.rank_after:,}.</p>"
+            )
+
+
+def _wanted(view: View) -> list[int]:
+    asked = st.text_input(
+        "Another token", key="wanted", bind="query-params", placeholder="for example  ring",
+        help="A word with the space before it, if one stands there; the first token is taken",
+    )  # fmt: skip
+    if not asked:
+        return []
+    try:
+        ids, _ = view.model.encode(asked if asked.startswith(" ") else f" {asked}")
+    except MhaVizError as error:
+        problem(str(error))
+        return []
+    if len(ids) > 1:
+        first = view.model.read(ids[:1])[0].label
+        notice(f"This is {len(ids)} tokens to the model; the first, {first}, is shown.")
+    return ids[:1]
+
+
+def losses(view: View, found: Switched) -> None:
+    """The loss of each token, under the text."""
+    before, after = found.whole.losses(), found.now.losses()
+    worst = int((after - before).argmax()) + 1
+    caption(
+        "Loss of each token",
+        "bars: now, orange where it rose; line: the whole model; in nats. "
+        f"Hardest hit: {escaped(view.trace.tokens[worst])}, "
+        f"{after[worst - 1] - before[worst - 1]:+.2f}.".replace("-", "−"),
+    )
+    st.plotly_chart(
+        token_losses(view.trace.tokens, before, after, view.theme, sizes=view.sizes),
+        key="token_losses", theme=None, config=CONFIG, height=230,
+        alt=f"Mean loss {after.mean():.3f} nats a token, {before.mean():.3f} with all heads.",
+    )  # fmt: skip
+
+
+def changed(view: View, found: Switched) -> None:
+    """The heads above whose patterns moved most; a press chooses one."""
+    distance = pruning.pattern_change(found.whole, found.now)
+    order = np.argsort(-np.nan_to_num(distance, nan=-1.0), axis=None)[:CHANGED]
+    heads = [np.unravel_index(i, distance.shape) for i in order]
+    heads = [head for head in heads if distance[head] > 1e-6]
+    caption(
+        "Patterns that changed most",
+        "mean over queries of the total variation between a head's row before and now: "
+        "0 is the same, 1 no key in common.",
+    )
+    if not heads:
+        st.caption("None: no pattern above depends on the heads that are off.")
+        return
+    with st.container(horizontal=True):
+        for layer, head in heads:
+            st.button(
+                f"L{layer} H{head} · {distance[layer, head]:.2f}",
+                on_click=_choose, args=(f"L{layer}H{head}",), key=f"to L{layer}H{head}",
+            )  # fmt: skip
+
+
+def _choose(at: str) -> None:
+    st.session_state["at"] = at
+
+
+def save(view: View, found: Switched) -> None:
+    """Both charts as tables."""
+    before, after = found.whole.losses(), found.now.losses()
+    with st.container(horizontal=True):
+        download_table(
+            "losses.csv", ["position", "token", "before", "after"],
+            [
+                [i + 1, view.trace.tokens[i + 1], float(b), float(a)]
+                for i, (b, a) in enumerate(zip(before, after, strict=True))
+            ],
+            label="Losses as CSV",
+        )  # fmt: skip
+        likely = pruning.next_tokens(found.whole, found.now, 50)
+        download_table(
+            "next.csv", ["id", "token", "before", "after", "rank before", "rank after"],
+            [
+                [c.id, view.model.read([c.id])[0].label, c.before, c.after, c.rank_before,
+                 c.rank_after]
+                for c in likely
+            ],
+            label="Next tokens as CSV",
+        )  # fmt: skip

@@ -1,0 +1,140 @@
+"""The Tasks part: what heads are for, asked in numbers, with all of them and without some."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from mha_viz import pruning
+from mha_viz.errors import MhaVizError, TextError
+from mha_viz.pruning import Fill, Head, Prompt
+from mha_viz.session.attention import caption
+from mha_viz.session.messages import notice, problem
+from mha_viz.session.numbers import download_table
+from mha_viz.session.pruning.ways import fill
+from mha_viz.session.reference_text import Reference
+from mha_viz.session.tables import table
+from mha_viz.session.view import View
+
+SEGMENT = 64
+SEEDS = 5
+OWN = (
+    "The king gave the queen a golden ring. The king gave the queen a golden | ring | crown\n"
+    "The boy met the girl at the river, and the boy gave his hand to the | girl | boy"
+)
+MOST_PROMPTS = 50
+
+
+def induction(
+    view: View, off: tuple[Head, ...], method: pruning.Method, reference: Reference
+) -> None:
+    """The loss on random tokens that come twice, whole and now."""
+    limit = view.model.config.n_positions // 2
+    segment = min(SEGMENT, limit)
+    caption(
+        "Going on as last time",
+        f"{segment} random tokens, twice; mean loss on the second copy over {SEEDS} seeds, in "
+        "nats a token. Who cannot look back guesses (Olsson et al. 2022).",
+    )
+    try:
+        filling = fill(view, method, 2 * segment, reference)
+        with st.spinner("Reading random tokens…", show_time=True):
+            before = _induction(_model(view), segment, _view=view)
+            gate = pruning.gate_without(view.model.config, off)
+            after = pruning.induction_loss(
+                view.model, gate=gate, fill=filling, segment=segment, seeds=range(SEEDS)
+            )
+    except MhaVizError as error:
+        problem(str(error))
+        return
+    guess = float(np.log(view.model.config.vocab_size))
+    rows = [["whole model", before], [f"{len(off)} heads off", after], ["guessing evenly", guess]]
+    table(["", "loss"], rows)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _induction(model: str, segment: int, *, _view: View) -> float:
+    del model  # only tells models apart
+    return pruning.induction_loss(_view.model, segment=segment, seeds=range(SEEDS))
+
+
+def names(view: View, off: tuple[Head, ...], method: pruning.Method, reference: Reference) -> None:
+    """Which of two people is meant, for models whose tokenizer has names of one token."""
+    caption(
+        "Which of two names",
+        "logit of the right name minus that of the wrong one, for sentences like “When Mary and "
+        "Tom came home in the evening, Tom gave the letter to”; above 0 is right (Wang et al. "
+        "2023).",
+    )
+    try:
+        prompts = pruning.ioi_prompts(view.model)
+    except TextError as error:
+        notice(str(error))
+        return
+    _differences(view, off, method, reference, prompts, "names")
+
+
+def own(view: View, off: tuple[Head, ...], method: pruning.Method, reference: Reference) -> None:
+    """The visitor's prompts, one a line."""
+    caption(
+        "Prompts of your own",
+        "one a line: a text | the right next word | a wrong one; logit of right minus wrong.",
+    )
+    typed = st.text_area(
+        "Prompts", OWN, key="prompts", bind="query-params", height=100,
+        label_visibility="collapsed",
+    )  # fmt: skip
+    prompts = []
+    for number, line in enumerate((typed or "").splitlines(), start=1):
+        parts = [part.strip() for part in line.split("|")]
+        if not line.strip():
+            continue
+        if len(parts) != 3 or not all(parts):
+            problem(f"Line {number} is not “text | right | wrong”: {line[:80]}")
+            continue
+        try:
+            for answer in parts[1:]:
+                pruning.single_token(view.model, f" {answer}")
+        except TextError as error:
+            problem(f"Line {number}: {error}")
+            continue
+        prompts.append(Prompt(parts[0], f" {parts[1]}", f" {parts[2]}"))
+    if len(prompts) > MOST_PROMPTS:
+        notice(f"The first {MOST_PROMPTS} of {len(prompts)} prompts are asked.")
+    if prompts:
+        _differences(view, off, method, reference, prompts[:MOST_PROMPTS], "prompts")
+
+
+def _differences(
+    view: View,
+    off: tuple[Head, ...],
+    method: pruning.Method,
+    reference: Reference,
+    prompts: Sequence[Prompt],
+    name: str,
+) -> None:
+    try:
+        longest = max(len(view.model.encode(prompt.text)[0]) for prompt in prompts)
+        filling: Fill = fill(view, method, longest, reference)
+        with st.spinner("Asking…", show_time=True):
+            before = pruning.logit_differences(view.model, prompts)
+            gate = pruning.gate_without(view.model.config, off)
+            after = pruning.logit_differences(view.model, prompts, gate=gate, fill=filling)
+    except MhaVizError as error:
+        problem(str(error))
+        return
+    header = ["prompt", "right", "wrong", "whole model", "now"]
+    rows: list[list[object]] = [
+        [p.text, p.right, p.wrong, round(float(b), 3), round(float(a), 3)]
+        for p, b, a in zip(prompts, before, after, strict=True)
+    ]
+    st.markdown(
+        f"Mean **{before.mean():.2f}** with all heads, **{after.mean():.2f}** now; right in "
+        f"{(before > 0).sum()} and {(after > 0).sum()} of {len(prompts)}."
+    )
+    table(header, rows)
+    download_table(f"{name}.csv", header, rows)
+
+
+def _model(view: View) -> str:
+    return f"{view.about.name} {view.about.weights_hash}"

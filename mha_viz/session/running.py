@@ -1,0 +1,120 @@
+"""Results of long work on a page: quick work is simply there, long work shows how far it is.
+
+What a job has found so far is drawn as it comes; it can be stopped, and what was found stays.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import streamlit as st
+
+from mha_viz.errors import MhaVizError
+from mha_viz.session import jobs
+from mha_viz.session.jobs import Job
+from mha_viz.session.messages import problem
+
+T = TypeVar("T")
+QUICK = 0.8  # seconds that a page waits for work before it shows progress
+TICK = 0.6  # seconds between two looks at it
+
+
+class Halt(Exception):
+    """The visitor stopped the work in the middle of a result."""
+
+
+@dataclass
+class Told:
+    """What the work tells between two results: how much of the next one is done."""
+
+    share: float = 0.0
+    stopped: bool = False
+
+    def __call__(self, share: float) -> None:
+        """Takes the share; raises Halt where the visitor has stopped the work."""
+        if self.stopped:
+            raise Halt
+        self.share = share
+
+
+Work = Callable[[Told], Iterator[T]]
+
+
+def results(
+    name: str, work: Work[T], *, total: int, what: str, cost: str = ""
+) -> tuple[list[T], bool]:
+    """What the job of that name has found, and whether it is over.
+
+    A job that is not there yet is started: at once, or, where `cost` says what it takes, when the
+    visitor presses a button. `what` names its results ("texts"). A failure is said on the page.
+    """
+    job: Job[T] | None = jobs.mine(name)
+    if job is None:
+        if cost and not st.button("Measure", key=f"start {name}", help=cost):
+            st.caption(cost)
+            return [], False
+        try:
+            job = _start(name, work, total)
+        except MhaVizError as error:
+            problem(str(error))
+            return [], False
+        _wait(job)
+    if job.active:
+        _watch(name, what, len(job.results))
+    elif job.state == "stopped":
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(f"Stopped after {len(job.results)} of {job.total} {what}.")
+            st.button("Start again", on_click=_forget, args=(name,), key=f"again {name}")
+    elif job.state == "failed":
+        problem(job.error)
+        st.button("Start again", on_click=_forget, args=(name,), key=f"again {name}")
+    return list(job.results), not job.active
+
+
+def _start(name: str, work: Work[T], total: int) -> Job[T]:
+    told = Told()
+    job = Job(_until_halted(work, told), total=total)
+    jobs.start(name, job)
+    st.session_state[f"told {name}"] = told
+    return job
+
+
+def _until_halted(work: Work[T], told: Told) -> Iterator[T]:
+    try:
+        for result in work(told):
+            told.share = 0.0
+            yield result
+    except Halt:
+        return
+
+
+def _wait(job: Job[T]) -> None:
+    end = time.monotonic() + QUICK
+    while job.active and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+@st.fragment(run_every=TICK)
+def _watch(name: str, what: str, drawn: int) -> None:
+    job = jobs.mine(name)
+    if job is None:
+        return
+    if not job.active or len(job.results) != drawn:
+        st.rerun()
+    told: Told = st.session_state[f"told {name}"]
+    share = min(1.0, (len(job.results) + told.share) / max(job.total, 1))
+    st.progress(share, jobs.told(job, f"{len(job.results)} of {job.total} {what}"))
+    st.button("Stop", on_click=_stop, args=(name,), key=f"stop {name}", icon=":material/stop:")
+
+
+def _stop(name: str) -> None:
+    told: Told = st.session_state[f"told {name}"]
+    told.stopped = True
+    job = jobs.mine(name)
+    if job is not None:
+        jobs.queue.stop(job)
+
+
+def _forget(name: str) -> None:
+    jobs.forget(name)

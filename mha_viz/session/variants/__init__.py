@@ -1,0 +1,34 @@
+"""The Variants page: what shared keys, a cache, tiles and masks change in the same layer."""
+
+import streamlit as st
+
+from mha_viz.session import link
+from mha_viz.session.messages import notice
+from mha_viz.session.variants.cache import show as cache
+from mha_viz.session.variants.flash import show as flash
+from mha_viz.session.variants.masks import show as masks
+from mha_viz.session.variants.sharing import show as sharing
+from mha_viz.session.view import View
+
+PARTS = {
+    "Shared keys": sharing,
+    "KV cache": cache,
+    "FlashAttention": flash,
+    "Masks": masks,
+}
+
+
+def choose() -> str:
+    """Which of the four lessons is open."""
+    part: str = st.segmented_control(
+        "Part", list(PARTS), default=next(iter(PARTS)), key="variants", bind="query-params",
+        required=True, label_visibility="collapsed", width="content",
+    )  # fmt: skip
+    if word := link.strayed("variants", part):
+        notice(word)
+    return part
+
+
+def show(view: View, part: str) -> None:
+    """The chosen lesson."""
+    PARTS[part](view)

@@ -1,0 +1,8 @@
+"""Variants: what shared keys, a cache, tiles and masks change in the same layer."""
+
+from mha_viz.session import attention, frame, variants
+
+view = frame.view()
+
+attention.lead(view, "Variants")
+variants.show(view, variants.choose())

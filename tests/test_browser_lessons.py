@@ -1,0 +1,151 @@
+"""The pages beyond the first, in a real Chromium: they draw, they answer, they fit."""
+
+import os
+from collections.abc import Iterator
+from urllib.parse import urlencode
+
+import pytest
+from browser import ARGS, IDLE, chromium, served
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+pytestmark = pytest.mark.browser
+if chromium() is None and not os.environ.get("MHA_VIZ_NEED_BROWSER"):
+    pytest.skip("no Chromium on this machine (apt install chromium)", allow_module_level=True)
+
+PAGES = {
+    "shapes": ["Walk", "Memory", "Break it"],
+    "many_heads": ["Tellings", "Output projection", "Counting"],
+    "pruning": ["By hand", "Tasks", "Importance", "Curves", "Take out"],
+}
+PART = {"shapes": "shapes", "many_heads": "many", "pruning": "lab"}
+QUICK = {"curve_texts": "1", "curve_every": "8", "off": "L3H4"}
+DRAWN = ".js-plotly-plot .main-svg, .stDataFrame"
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with served(tmp_path_factory.mktemp("app") / "log") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def chrome() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=ARGS)
+        yield browser
+        browser.close()
+
+
+class Tab:
+    """A page of the app, and everything it did that it should not have."""
+
+    def __init__(self, chrome: Browser, address: str, **options: object) -> None:
+        self.context = chrome.new_context(**options)
+        self.page: Page = self.context.new_page()
+        self.address = address
+        self.problems: list[str] = []
+        self.page.on("pageerror", lambda error: self.problems.append(f"error {error}"))
+        self.page.on("request", self._request)
+
+    def _request(self, request: object) -> None:
+        url = request.url  # type: ignore[attr-defined]
+        if not url.startswith((self.address, "data:", "blob:")):
+            self.problems.append(f"asked {url}")
+
+    def open(self, path: str, **link: str) -> "Tab":
+        self.page.goto(f"{self.address}/{path}?{urlencode(link)}")
+        self.settle()
+        return self
+
+    def settle(self) -> None:
+        self.page.wait_for_selector(DRAWN, state="attached", timeout=60_000)
+        self.page.wait_for_selector(IDLE, state="attached", timeout=60_000)
+        self.page.wait_for_timeout(300)
+
+
+@pytest.fixture
+def tab(chrome: Browser, address: str, request: pytest.FixtureRequest) -> Iterator[Tab]:
+    options = getattr(request, "param", {"viewport": {"width": 1440, "height": 900}})
+    one = Tab(chrome, address, **options)
+    yield one
+    one.context.close()
+    assert one.problems == []
+
+
+PHONE_DARK = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
+
+
+@pytest.mark.parametrize("tab", [PHONE_DARK], indirect=True, ids=["phone"])
+@pytest.mark.parametrize(("path", "part"), [(p, part) for p in PAGES for part in PAGES[p]])
+def test_every_part_draws_on_a_phone_from_a_link_and_asks_nobody(
+    tab: Tab, path: str, part: str
+) -> None:
+    tab.open(path, **{PART[path]: part}, **QUICK)
+    assert tab.page.locator(".stException, [data-testid=stAlertContentError]").count() == 0
+    assert tab.page.evaluate(
+        "() => { const m = document.querySelector('[data-testid=stMain]');"
+        "return m.scrollWidth <= m.clientWidth }"
+    )
+    for chart in tab.page.locator(".stPlotlyChart").all():
+        assert chart.get_attribute("aria-label")
+
+
+def test_the_walk_goes_on_with_the_arrow_keys(tab: Tab) -> None:
+    tab.open("shapes", step="view")
+    expect(tab.page.locator(".caption").first).to_contain_text("4. View as heads")
+    tab.page.keyboard.press("ArrowRight")
+    expect(tab.page.locator(".caption").first).to_contain_text("5. Transpose", timeout=10_000)
+    assert "step=transpose" in tab.page.url
+
+
+def test_a_click_on_a_cell_tells_its_address(tab: Tab) -> None:
+    tab.open("shapes", shapes="Memory")
+    bar = tab.page.locator(".st-key-storage .barlayer .point").nth(17)
+    box = bar.bounding_box()
+    assert box
+    tab.page.mouse.move(box["x"] + 4, box["y"] + 4)
+    tab.page.mouse.click(box["x"] + box["width"] / 3, box["y"] + box["height"] / 3)
+    # The 18th cell of [H, T, d_h] = [3, 4, 4] is head 1, position 0, number 1: address 5.
+    sentence = tab.page.get_by_text("Entry [1, 0, 1] lies at")
+    expect(sentence).to_contain_text("1 · 4 + 0 · 12 + 1 · 1 = 5", timeout=10_000)
+    assert "cell_head=1" in tab.page.url
+
+
+def test_the_board_switches_heads_by_pointer_and_by_key(tab: Tab) -> None:
+    tab.open("pruning")
+    cell = tab.page.locator("[data-head=L1H2]")
+    cell.click()
+    expect(tab.page.locator(".score")).to_contain_text("1 of 24 off", timeout=10_000)
+    assert "off=L1H2" in tab.page.url
+    tab.page.keyboard.press("ArrowRight")
+    tab.page.keyboard.press("Space")
+    expect(tab.page.locator(".score")).to_contain_text("2 of 24 off", timeout=10_000)
+    expect(tab.page.locator("[data-head=L1H3]")).to_have_attribute("aria-pressed", "false")
+    tab.page.locator("[data-group='row 0']").click()
+    expect(tab.page.locator(".score")).to_contain_text("8 of 24 off", timeout=10_000)
+    tab.page.locator("[data-head=L1H2]").click()
+    expect(tab.page.locator(".score")).to_contain_text("7 of 24 off", timeout=10_000)
+    tab.page.get_by_role("button", name="Undo").click()
+    expect(tab.page.locator(".score")).to_contain_text("8 of 24 off", timeout=10_000)
+    expect(cell).to_have_attribute("aria-pressed", "false")
+
+
+def test_quick_presses_are_all_kept(tab: Tab) -> None:
+    tab.open("pruning")
+    for head in range(6):
+        tab.page.locator(f"[data-head=L2H{head}]").click(delay=10)
+    expect(tab.page.locator(".score")).to_contain_text("6 of 24 off", timeout=15_000)
+
+
+def test_two_visitors_switch_their_own_heads(tab: Tab, chrome: Browser, address: str) -> None:
+    tab.open("pruning", off="L0H0")
+    other = Tab(chrome, address).open("pruning")
+    expect(other.page.locator(".score")).to_contain_text("0 of 24 off")
+    other.page.locator("[data-head=L3H3]").click()
+    expect(other.page.locator(".score")).to_contain_text("1 of 24 off", timeout=10_000)
+    tab.page.reload()
+    tab.settle()
+    expect(tab.page.locator("[data-head=L3H3]")).to_have_attribute("aria-pressed", "true")
+    expect(tab.page.locator(".score")).to_contain_text("1 of 24 off")
+    other.context.close()
+    assert other.problems == []
