@@ -1,5 +1,7 @@
 """Model: a network, its tokenizer, and what is known about both. `checkpoints.load` makes it."""
 
+import operator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -54,22 +56,18 @@ class Model:
             raise TextError(f'cut = {cut!r}; a text is cut at its "start" or at its "end".')
         ids, replaced = self.encode(text)
         kept, left_out = self._fit(ids, cut)
-        run = self.network.run(torch.tensor([kept], device=self.device))
-        q, k, v = _numpy(run.qkv[:, :, 0])
-        layers = range(self.config.n_layers)
-        return Trace(
-            model=self.description.name,
-            text=text,
-            details=self.read(kept),
-            q=q,
-            k=k,
-            v=v,
-            logits=_numpy(run.logits[0]),
-            scales=tuple(self.config.scale(layer) for layer in layers),
-            cut=cut,
-            left_out=left_out,
-            replaced=replaced,
-        )
+        return self._trace(kept, text, cut=cut, left_out=left_out, replaced=replaced)
+
+    def trace_ids(self, ids: Sequence[int], *, head_gate: Array | None = None) -> Trace:
+        """One forward pass over exactly these token ids, as a `Trace`; its text is what they spell.
+
+        `head_gate` `[L, H]` scales each head's z before W_O: 0 takes a head away, 1 leaves it.
+        Raises TextError for no ids, for more than n_positions (nothing is cut here) and for an id
+        that the model does not have; ShapeError for another gate.
+        """
+        given = self._checked(ids)
+        text = b"".join(token.bytes for token in self.read(given)).decode("utf-8", "replace")
+        return self._trace(given, text, head_gate=head_gate)
 
     def encode(self, text: str) -> tuple[list[int], int]:
         """The token ids, and the number of characters that had to be replaced by U+FFFD.
@@ -98,6 +96,54 @@ class Model:
     def read(self, ids: list[int]) -> tuple[Token, ...]:
         """What the ids stand for."""
         return read_tokens(self.tokenizer, ids)
+
+    def _trace(
+        self,
+        ids: list[int],
+        text: str,
+        *,
+        head_gate: Array | None = None,
+        cut: Cut = "end",
+        left_out: int = 0,
+        replaced: int = 0,
+    ) -> Trace:
+        gate = None
+        if head_gate is not None:
+            gate = torch.tensor(head_gate, dtype=torch.float32, device=self.device)
+        run = self.network.run(torch.tensor([ids], device=self.device), head_gate=gate)
+        q, k, v = _numpy(run.qkv[:, :, 0])
+        layers = range(self.config.n_layers)
+        return Trace(
+            model=self.description.name,
+            text=text,
+            details=self.read(ids),
+            q=q,
+            k=k,
+            v=v,
+            logits=_numpy(run.logits[0]),
+            scales=tuple(self.config.scale(layer) for layer in layers),
+            cut=cut,
+            left_out=left_out,
+            replaced=replaced,
+        )
+
+    def _checked(self, ids: Sequence[int]) -> list[int]:
+        try:
+            given = [operator.index(i) for i in ids]
+        except TypeError as error:
+            raise TextError(f"{ids!r:.60} is no list of token ids; give whole numbers.") from error
+        limit, V = self.config.n_positions, self.config.vocab_size
+        if not 1 <= len(given) <= limit:
+            raise TextError(
+                f"There are {len(given):,} token ids; {self.description.name} reads from 1 to "
+                f"{limit:,} at once. Give as many, or cut them into pieces."
+            )
+        if not 0 <= min(given) <= max(given) < V:
+            raise TextError(
+                f"The token ids reach from {min(given)} to {max(given)}; {self.description.name} "
+                f"knows those from 0 to {V - 1}."
+            )
+        return given
 
     def _fit(self, ids: list[int], cut: Cut) -> tuple[list[int], int]:
         limit = self.config.n_positions

@@ -1,0 +1,153 @@
+"""Roles that papers gave to heads of GPT-2 small, and whether these weights show them.
+
+Indices belong to one set of weights: no other size, no distilled and no fine-tuned model inherits
+a role. Where a measure of ours speaks to a role, `check` compares it with a threshold, which is
+ours and not the paper's; the paper found the roles by intervening, not by patterns alone.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mha_viz.errors import ShapeError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mha_viz.gpt2 import GPT2Config
+    from mha_viz.model import Description
+
+IOI = "Wang et al. 2022, Interpretability in the Wild (arXiv 2211.00593), section 3"
+GPT2_SMALL_NAMES = ("gpt2", "openai-community/gpt2")
+LOGIT_DIFFERENCE = "logit_difference"  # a column that `effects.indirect_object` measures
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A role of one head, and what would confirm it; `measure` is None where nothing here does.
+
+    With `measure`, the column of that name should reach `threshold`: lie above it, or below it
+    where it is negative. `because` says what the role is, and why it may not be checked.
+    """
+
+    layer: int
+    head: int
+    name: str
+    because: str
+    measure: str | None = None
+    threshold: float = math.nan
+    source: str = IOI
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What `check` found: `confirmed` is None where it was not measured. Ends may be NaN."""
+
+    role: Role
+    confirmed: bool | None
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+
+
+def roles_for(description: "Description", config: "GPT2Config") -> dict[tuple[int, int], Role]:
+    """The published roles by (layer, head); none for anything but GPT-2 small as it was published.
+
+    It is known by its name on the hub and by its sizes.
+    """
+    sizes = (config.n_layers, config.n_heads, config.d_model, config.vocab_size)
+    whole = config.n_kv_heads in (None, 12) and not any(config.removed_heads)
+    named = description.source == "hub" and description.name in GPT2_SMALL_NAMES
+    return dict(ROLES) if named and whole and sizes == (12, 12, 768, 50257) else {}
+
+
+def check(role: Role, frame: "pd.DataFrame") -> Verdict:
+    """Whether a passport, as `measure` returns it, shows the role.
+
+    It does where the value reaches the threshold, and with it the whole of its interval, if it has
+    one. Nothing is said where the column is not there or NaN. Raises ShapeError for a table
+    without this head.
+    """
+    row = frame[(frame["layer"] == role.layer) & (frame["head"] == role.head)]
+    if len(row) != 1:
+        raise ShapeError(
+            f"The table has {len(row)} rows for L{role.layer} H{role.head}; expected one. "
+            "Measure the model that the role belongs to."
+        )
+    if role.measure is None or role.measure not in frame.columns:
+        return Verdict(role, None)
+    value, low, high = (
+        float(row[column].iloc[0]) if column in frame.columns else math.nan
+        for column in (role.measure, f"{role.measure}_low", f"{role.measure}_high")
+    )
+    if math.isnan(value):
+        return Verdict(role, None)
+    sign = math.copysign(1.0, role.threshold)
+    nearest = low if sign > 0 else high
+    worst = value if math.isnan(nearest) else nearest
+    return Verdict(role, sign * worst >= sign * role.threshold, value, low, high)
+
+
+def _roles() -> dict[tuple[int, int], Role]:
+    mover = "It copies the name that is asked for to the last position"
+    groups: list[tuple[str, str, str | None, float, list[tuple[int, int]]]] = [
+        (
+            "name mover",
+            f"{mover}: its direct effect raises the right name over the repeated one.",
+            LOGIT_DIFFERENCE,
+            0.1,
+            [(9, 9), (10, 0), (9, 6)],
+        ),
+        (
+            "negative name mover",
+            "It works against the name movers: its direct effect lowers the right name.",
+            LOGIT_DIFFERENCE,
+            -0.1,
+            [(10, 7), (11, 10)],
+        ),
+        (
+            "backup name mover",
+            f"{mover} when the name movers are removed. It takes their removal to see that, so "
+            "nothing here checks it.",
+            None,
+            math.nan,
+            [(10, 10), (10, 6), (10, 2), (10, 1), (11, 2), (9, 7), (9, 0), (11, 9)],
+        ),
+        (
+            "S-inhibition",
+            "It keeps the name movers from the repeated name, by changing their queries. It takes "
+            "an intervention on these to see that, so nothing here checks it.",
+            None,
+            math.nan,
+            [(7, 3), (7, 9), (8, 6), (8, 10)],
+        ),
+        (
+            "induction",
+            "It looks at what followed the earlier copy of this token.",
+            "induction",
+            0.3,
+            [(5, 5), (5, 8), (5, 9), (6, 9)],
+        ),
+        (
+            "duplicate token",
+            "It looks at the earlier copy of this token.",
+            "duplicate_token",
+            0.3,
+            [(0, 1), (0, 10), (3, 0)],
+        ),
+        (
+            "previous token",
+            "It looks at the token before this one.",
+            "previous_token",
+            0.3,
+            [(2, 2), (4, 11)],
+        ),
+    ]
+    return {
+        at: Role(*at, name, because, column, threshold)
+        for name, because, column, threshold, heads in groups
+        for at in heads
+    }
+
+
+ROLES: dict[tuple[int, int], Role] = _roles()

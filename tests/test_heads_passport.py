@@ -1,0 +1,271 @@
+"""The head passport: what is drawn, what is measured, and what is known about the bundled model."""
+
+import copy
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from mha_viz.errors import ShapeError, TextError
+from mha_viz.gpt2 import GPT2
+from mha_viz.heads import MEASURES, NOT_MEASURED, measure, measure_texts, patterns, summary
+from mha_viz.heads.interval import t_quantile
+from mha_viz.heads.measures import ON_RANDOM_TOKENS
+from mha_viz.heads.passport import text_scores
+from mha_viz.heads.repeated import FOUR_TIMES, TWICE, repeated_tokens
+from mha_viz.model import Model
+from mha_viz.texts import reference_texts
+
+TEXTS = (
+    "The old king sat by the fire, and the old king wept.",
+    "A fox.",
+    "Once upon a time there was a girl who lived in a small house by the sea with her cat.",
+)
+
+
+def at(frame: pd.DataFrame, layer: int, head: int) -> pd.Series:
+    (row,) = frame.index[(frame["layer"] == layer) & (frame["head"] == head)]
+    return frame.loc[row]
+
+
+def without_heads(model: Model, removed: tuple[tuple[int, ...], ...]) -> Model:
+    """A model of random weights that lacks some heads."""
+    torch.manual_seed(5)
+    network = GPT2(replace(model.config, removed_heads=removed)).eval().requires_grad_(False)
+    return replace(model, network=network)
+
+
+@pytest.fixture(scope="module")
+def on_random_tokens(bundled: Model) -> pd.DataFrame:
+    return measure(bundled)
+
+
+@pytest.fixture(scope="module")
+def on_prose(bundled: Model) -> pd.DataFrame:
+    return measure(bundled, reference_texts()[0])
+
+
+# --- the tokens -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("period", "copies"), [TWICE, FOUR_TIMES])
+def test_random_tokens_repeat_exactly_and_are_ordinary(
+    bundled: Model, period: int, copies: int
+) -> None:
+    drawn = repeated_tokens(bundled, period, copies, seed=3)
+    once = drawn.ids[:period]
+    assert drawn.period == period
+    assert drawn.ids == once * copies
+    assert len(set(once)) == period, "no token twice within one copy"
+    assert all(token.kind == "text" and token.bytes for token in bundled.read(list(once)))
+
+
+def test_seeds_differ_and_each_draws_the_same_again(bundled: Model) -> None:
+    draws = [repeated_tokens(bundled, *TWICE, seed=seed).ids for seed in range(4)]
+    assert len(set(draws)) == 4
+    assert draws[2] == repeated_tokens(bundled, *TWICE, seed=2).ids
+
+
+def test_special_tokens_and_parts_of_characters_are_never_drawn(tiny: Model) -> None:
+    """Asked for all that there is: 300 ids, of which 128 are bytes beyond ASCII and one special."""
+    long = replace(tiny, network=GPT2(replace(tiny.config, n_positions=1024)))
+    drawn = repeated_tokens(long, 1000, 1, seed=0)
+    assert drawn.period == 300 - 128 - 1
+    assert all(token.kind == "text" for token in tiny.read(list(drawn.ids)))
+
+
+def test_a_model_of_few_positions_gets_a_shorter_period(tiny: Model) -> None:
+    assert tiny.config.n_positions == 64
+    assert repeated_tokens(tiny, *TWICE, seed=0).period == 32
+    assert repeated_tokens(tiny, *FOUR_TIMES, seed=0).period == 16
+    with pytest.raises(ShapeError, match="period = 0"):
+        repeated_tokens(tiny, 0, 2, seed=0)
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+def test_a_row_a_head_and_an_interval_beside_each_measure(on_random_tokens: pd.DataFrame) -> None:
+    frame = on_random_tokens
+    columns = [f"{name}{end}" for name in MEASURES for end in ("", "_low", "_high")]
+    assert list(frame.columns) == ["layer", "head", *columns]
+    pairs = list(zip(frame["layer"], frame["head"], strict=True))
+    assert pairs == list(itertools.product(range(4), range(6)))
+    assert np.isfinite(frame.to_numpy()).all()
+    for name, about in MEASURES.items():
+        least, largest = about.range
+        assert frame[name].between(least, largest).all(), name
+        assert (frame[f"{name}_low"] <= frame[name]).all()
+        assert (frame[name] <= frame[f"{name}_high"]).all()
+
+
+def test_what_is_measured_on_one_text_has_no_interval(on_prose: pd.DataFrame) -> None:
+    for name in MEASURES:
+        ends = on_prose[[f"{name}_low", f"{name}_high"]]
+        assert (ends.notna() if name in ON_RANDOM_TOKENS else ends.isna()).all(axis=None), name
+
+
+def test_one_seed_has_no_interval(tiny: Model) -> None:
+    frame = measure(tiny, seeds=1)
+    assert frame[[f"{name}_low" for name in MEASURES]].isna().all(axis=None)
+    assert frame[list(MEASURES)].notna().all(axis=None)
+
+
+def test_the_interval_is_that_of_the_seeds(bundled: Model, on_random_tokens: pd.DataFrame) -> None:
+    """L3 H0 by hand: each seed's tokens, the pattern, and the mean by its definition."""
+    found = []
+    for seed in range(5):
+        drawn = repeated_tokens(bundled, 64, 2, seed)
+        pattern = bundled.trace_ids(drawn.ids).pattern(3, 0).astype(float)
+        found.append(sum(pattern[i, i - 63] for i in range(64, 128)) / 64)
+    row = at(on_random_tokens, 3, 0)
+    half = 2.7764 * np.std(found, ddof=1) / math.sqrt(5)
+    assert row["induction"] == pytest.approx(np.mean(found), abs=1e-6)
+    assert row["induction_high"] - row["induction"] == pytest.approx(half, rel=1e-4)
+
+
+def test_the_measures_of_a_text_are_those_of_its_patterns(
+    bundled: Model, on_prose: pd.DataFrame
+) -> None:
+    trace = bundled.trace(reference_texts()[0])
+    for layer, head in [(0, 1), (2, 5), (3, 4)]:
+        expected, row = summary(trace.pattern(layer, head)), at(on_prose, layer, head)
+        assert row["previous_token"] == expected.previous_token
+        assert row["first_token"] == expected.first_token
+        assert row["self"] == expected.itself
+        assert row["entropy"] == expected.entropy
+        assert row["distance"] == expected.distance
+
+
+def test_special_tokens_count_neither_as_queries_nor_for_confidence(bundled: Model) -> None:
+    trace = bundled.trace("Once upon a time<|endoftext|>there was a fox")
+    (special,) = [n for n, token in enumerate(trace.details) if token.kind == "special"]
+    words = [n for n in range(trace.n_tokens) if n != special]
+    scores = text_scores(trace)
+    for layer, head in [(0, 0), (3, 4)]:
+        rows = trace.pattern(layer, head).astype(float)[words[1:]]
+        assert scores["first_token"][layer, head] == pytest.approx(rows[:, 0].mean())
+        assert scores["confidence"][layer, head] == pytest.approx(rows[:, words].max(1).mean())
+
+
+def test_heads_that_were_taken_out_are_nan_and_the_others_are_not(tiny: Model) -> None:
+    frame = measure(without_heads(tiny, ((1, 3), ())), "the cat sat on the mat", seeds=2)
+    gone = frame["layer"].eq(0) & frame["head"].isin([1, 3])
+    assert frame.loc[gone, list(MEASURES)].isna().all(axis=None)
+    assert frame.loc[~gone, ["entropy", "induction", "prefix_matching"]].notna().all(axis=None)
+
+
+def test_every_step_is_told_and_may_stop(tiny: Model) -> None:
+    steps: list[tuple[int, int]] = []
+    measure(tiny, "the cat", seeds=3, on_step=lambda done, total: steps.append((done, total)))
+    assert steps == [(n, 14) for n in range(1, 15)], "2 layers of a text and 6 of random tokens"
+
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        measure(tiny, seeds=1, on_step=stop)
+
+
+def test_what_cannot_be_measured_is_told(tiny: Model) -> None:
+    with pytest.raises(TextError, match="empty"):
+        measure(tiny, "")
+    with pytest.raises(ShapeError, match="seeds = 0"):
+        measure(tiny, seeds=0)
+
+
+def test_measuring_changes_nothing_and_gives_the_same_twice(tiny: Model) -> None:
+    before = copy.deepcopy(tiny.network.state_dict())
+    pd.testing.assert_frame_equal(measure(tiny, TEXTS[1]), measure(tiny, TEXTS[1]))
+    after = tiny.network.state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_every_measure_says_what_it_is() -> None:
+    for name, about in MEASURES.items():
+        assert about.title
+        assert about.formula
+        assert about.measured_on
+        assert about.exclusions
+        assert about.formula.count("{") == about.formula.count("}"), name
+    assert "parser" in NOT_MEASURED["syntactic"]
+
+
+# --- what is known of the bundled model: its card -------------------------------------------------
+
+
+@pytest.mark.parametrize(("head", "expected"), [(4, 0.99), (0, 0.95), (3, 0.93)])
+def test_its_induction_heads(on_random_tokens: pd.DataFrame, head: int, expected: float) -> None:
+    row = at(on_random_tokens, 3, head)
+    assert row["induction"] == pytest.approx(expected, abs=0.02)
+    assert row["prefix_matching"] > 0.88
+    assert row["duplicate_token"] < 0.01
+    others = on_random_tokens[~(on_random_tokens["layer"].eq(3))]
+    assert others["induction"].max() < 0.02
+
+
+@pytest.mark.parametrize(("layer", "head"), [(0, 1), (2, 5)])
+def test_its_previous_token_heads(
+    on_random_tokens: pd.DataFrame, on_prose: pd.DataFrame, layer: int, head: int
+) -> None:
+    for frame in (on_random_tokens, on_prose):
+        row = at(frame, layer, head)
+        assert row["previous_token"] > 0.9
+        assert row["positional"] > 0.9
+        assert row["syntactic_by_offset"] < 0.02, "one offset explains it whole"
+
+
+def test_its_sink(on_prose: pd.DataFrame) -> None:
+    row = at(on_prose, 3, 4)
+    assert row["first_token"] > 0.7
+    assert row["first_token"] == on_prose["first_token"].max()
+
+
+# --- several texts --------------------------------------------------------------------------------
+
+
+def test_a_batch_is_the_mean_of_its_texts_one_by_one(bundled: Model) -> None:
+    """Texts of other lengths beside it change nothing about a text: none is padded."""
+    batches = list(measure_texts(bundled, TEXTS, seeds=2))
+    assert [(batch.done, batch.total) for batch in batches] == [(1, 3), (2, 3), (3, 3)]
+    alone = [measure(bundled, text, seeds=2) for text in TEXTS]
+    pd.testing.assert_frame_equal(batches[0].frame, alone[0], check_exact=True)
+    for name in ("previous_token", "entropy", "confidence", "distance"):
+        values = np.stack([frame[name].to_numpy() for frame in alone])
+        half = t_quantile(2) * values.std(axis=0, ddof=1) / math.sqrt(3)
+        last = batches[-1].frame
+        np.testing.assert_allclose(last[name], values.mean(axis=0), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(last[f"{name}_high"] - last[name], half, rtol=1e-6, atol=1e-12)
+
+
+def test_a_text_that_says_nothing_about_a_measure_is_no_zero(bundled: Model) -> None:
+    """One token has no query that counts."""
+    *_, last = measure_texts(bundled, [" the", TEXTS[0]], seeds=1)
+    alone = measure(bundled, TEXTS[0], seeds=1)
+    np.testing.assert_allclose(last.frame["entropy"], alone["entropy"], rtol=0, atol=1e-12)
+    assert last.frame["entropy_low"].isna().all()
+
+
+def test_what_was_measured_stays_when_a_text_fails_or_the_rest_is_left(bundled: Model) -> None:
+    batches = measure_texts(bundled, [TEXTS[0], "", TEXTS[1]], seeds=1)
+    first = next(batches)
+    with pytest.raises(TextError, match="empty"):
+        next(batches)
+    assert first.frame["previous_token"].notna().all()
+    with pytest.raises(TextError, match="There is no text"):
+        next(measure_texts(bundled, []))
+
+
+def test_the_measures_by_hand_agree_with_the_table(bundled: Model, on_prose: pd.DataFrame) -> None:
+    trace = bundled.trace(reference_texts()[0])
+    pattern, row = trace.pattern(3, 1), at(on_prose, 3, 1)
+    best = pattern[1:].argmax(axis=1)
+    offsets = np.arange(1, trace.n_tokens) - best
+    assert row["positional"] == np.unique(offsets, return_counts=True)[1].max() / len(offsets)
+    assert row["rare_token"] == patterns.rare_token(
+        patterns.targets(pattern), np.array(trace.token_ids)
+    )
