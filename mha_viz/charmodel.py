@@ -8,6 +8,7 @@ Losses are cross-entropies in nats a character; guessing evenly among V characte
 """
 
 import ctypes
+import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,7 +30,8 @@ HELD_OUT = 0.1  # the last part of a text, which no training step sees
 MIN_CHARACTERS = 1_000
 MAX_VOCABULARY = 4_096  # distinct characters; a step's time grows with them
 VALIDATION_WINDOWS = 6_400  # the same ones whenever a text is looked at
-REPORTS, MAX_STRIDE = 50, 250  # reports of a training, and the most steps from one to the next
+REPORTS = 50  # of a training, where that is not too often or too seldom
+STRIDES = (50, 250)  # the fewest and the most steps from one report to the next
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class Settings:
     @property
     def reports(self) -> list[int]:
         """The steps after which a training reports: 0, then evenly, then the last."""
-        stride = min(max(self.steps // REPORTS, 1), MAX_STRIDE)
+        stride = min(max(self.steps // REPORTS, STRIDES[0]), STRIDES[1])
         return [*range(0, self.steps, stride), self.steps]
 
 
@@ -133,11 +135,13 @@ class CharModel(nn.Module):
             nn.init.eye_(self.attn.W_O.weight)
 
 
-def read_corpus(text: str, context: int = 8) -> Corpus:
-    """The text as a `Corpus`. Raises TextError where it is too short or has too many characters."""
-    n_validation = int(len(text) * HELD_OUT)
-    if len(text) < MIN_CHARACTERS or n_validation <= context:
-        least = max(MIN_CHARACTERS, int((context + 1) / HELD_OUT))
+def vocabulary_of(text: str, context: int = 8) -> str:
+    """The characters of a text, each once, in order of their code points.
+
+    Raises TextError where the text is too short or has too many different ones.
+    """
+    least = max(MIN_CHARACTERS, math.ceil((context + 1) / HELD_OUT))
+    if len(text) < least:
         raise TextError(
             f"The text has {len(text):,} characters; training needs at least {least:,}, of which "
             "the last tenth is held out. Give a longer text."
@@ -148,8 +152,14 @@ def read_corpus(text: str, context: int = 8) -> Corpus:
             f"The text has {len(vocabulary):,} different characters; at most {MAX_VOCABULARY:,} "
             "can be trained on. Give a text in a script of fewer characters."
         )
+    return vocabulary
+
+
+def read_corpus(text: str, context: int = 8) -> Corpus:
+    """The text as a `Corpus`. Raises TextError as `vocabulary_of` does."""
+    vocabulary = vocabulary_of(text, context)
     ids = encode(text, vocabulary)
-    split = len(text) - n_validation
+    split = len(text) - int(len(text) * HELD_OUT)
     return Corpus(vocabulary, ids[:split], ids[split:], _sample(text[split:], context))
 
 

@@ -8,9 +8,12 @@ waiting = frame.begin()
 page = st.navigation(
     [
         st.Page("attention.py", title="Attention", icon=":material/grid_on:", default=True),
+        st.Page("head.py", title="Head", icon=":material/center_focus_strong:"),
         st.Page("shapes.py", title="Shapes", icon=":material/view_in_ar:"),
         st.Page("many_heads.py", title="Many heads", icon=":material/stacks:"),
         st.Page("variants.py", title="Variants", icon=":material/account_tree:"),
+        st.Page("heads.py", title="Heads", icon=":material/badge:"),
+        st.Page("compare.py", title="Compare", icon=":material/compare:"),
         st.Page("pruning.py", title="Pruning", icon=":material/content_cut:"),
         st.Page("training.py", title="Training", icon=":material/school:"),
     ]

@@ -41,7 +41,7 @@ with right:
         settings = curves.choose(view, reference)
         points = curves.gathered(view, settings, method, reference)
         if points:
-            curves.chart(view, points, settings)
+            curves.draw(view, points, settings)
             curves.answers(points, settings)
     else:
         surgery.show(view, off)

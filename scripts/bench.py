@@ -11,6 +11,7 @@ The names, and what each measures:
     memory   the same with 1024 tokens: the peak of a fresh process (Linux)
     head     one more head of a text that was run already, against running transformers again
     grid     the picture of all 144 heads, against BertViz: bytes, and time in Chromium
+    ablation every head removed, exactly and estimated, against hooks on transformers: CPU time
     start    from `streamlit run` to the first picture, against importing torch and streamlit
     change   from a key to the picture of another head, against Streamlit's default settings
 
@@ -27,7 +28,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench import change, compute, grid, start
+from bench import change, compute, grid, pruning, start
 from bench.common import NotMeasured, Row
 
 MEASURES: dict[str, Callable[[bool], Iterator[Row]]] = {
@@ -35,6 +36,7 @@ MEASURES: dict[str, Callable[[bool], Iterator[Row]]] = {
     "memory": compute.memory,
     "head": compute.head,
     "grid": grid.grid,
+    "ablation": pruning.ablation,
     "start": start.start,
     "change": change.change,
 }

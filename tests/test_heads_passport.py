@@ -19,6 +19,8 @@ from mha_viz.heads.passport import text_scores
 from mha_viz.heads.repeated import FOUR_TIMES, TWICE, repeated_tokens
 from mha_viz.model import Model
 from mha_viz.texts import reference_texts
+from mha_viz.tokens import Token
+from mha_viz.trace import Trace
 
 TEXTS = (
     "The old king sat by the fire, and the old king wept.",
@@ -150,6 +152,21 @@ def test_special_tokens_count_neither_as_queries_nor_for_confidence(bundled: Mod
         rows = trace.pattern(layer, head).astype(float)[words[1:]]
         assert scores["first_token"][layer, head] == pytest.approx(rows[:, 0].mean())
         assert scores["confidence"][layer, head] == pytest.approx(rows[:, words].max(1).mean())
+
+
+def test_weight_on_a_special_token_is_no_confidence() -> None:
+    """Four tokens, the second special: the last two queries look at it with 0.9 and 0.8."""
+    kinds = ("text", "special", "text", "text")
+    details = tuple(Token(n, b"x", "x", kind) for n, kind in enumerate(kinds))
+    weights = np.array([[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.05, 0.9, 0.05, 0], [0.1, 0.8, 0, 0.1]])
+    q = np.log(np.maximum(weights, 1e-30)).astype(np.float32)[None, None]
+    k = np.eye(4, dtype=np.float32)[None, None]
+    trace = Trace("a test", "", details, q, k, k.copy(), np.zeros(3, np.float32), (1.0,))
+    scores = text_scores(trace)
+    assert scores["confidence"][0, 0] == pytest.approx((0.05 + 0.1) / 2, abs=1e-6)
+    assert scores["first_token"][0, 0] == pytest.approx((0.05 + 0.1) / 2, abs=1e-6)
+    assert scores["self"][0, 0] == pytest.approx((0.05 + 0.1) / 2, abs=1e-6)
+    assert scores["previous_token"][0, 0] == pytest.approx(0.9 / 2, abs=1e-6)
 
 
 def test_heads_that_were_taken_out_are_nan_and_the_others_are_not(tiny: Model) -> None:

@@ -96,7 +96,10 @@ def test_what_one_near_offset_explains_is_not_syntax() -> None:
     assert patterns.syntactic_by_offset(targets(looks_at(looked))) == pytest.approx(
         explained / (T - 1)
     )
-    assert patterns.syntactic_by_offset(targets(shift(NEAR + 1))) == 0, "too far to be near"
+    for second, expected in [(NEAR, 8 / (T - 1)), (NEAR + 1, 0)]:
+        sometimes = [max(0, i - (second if i >= T - 8 else 1)) for i in range(T)]
+        found = patterns.syntactic_by_offset(targets(looks_at(sometimes)))
+        assert found == pytest.approx(expected), "near ends somewhere"
 
 
 def test_the_rarest_token_so_far() -> None:

@@ -59,7 +59,7 @@ def test_what_transformers_pruned_before_its_version_5_is_read(
     gpt2: Callable[..., Any], checkpoint: Callable[..., Path]
 ):
     """It kept, of each third of c_attn and of the rows of c_proj, those of the heads that stay."""
-    theirs, gone = gpt2(5), {0: [2], 1: [0, 1]}
+    theirs, gone = gpt2(5), {0: [2], 1: [1, 0]}
     folder = checkpoint(theirs)
     state = {name: t.clone() for name, t in load_file(folder / "model.safetensors").items()}
     for layer, heads in gone.items():
@@ -75,7 +75,9 @@ def test_what_transformers_pruned_before_its_version_5_is_read(
     for layer, head in heads:
         theirs.transformer.h[layer].attn.c_proj.weight[head * 8 : head * 8 + 8] = 0.0
     expected = theirs(torch.tensor([IDS])).logits
-    torch.testing.assert_close(logits_of(load(folder, device="cpu")), expected, atol=1e-5, rtol=0)
+    model = load(folder, device="cpu")
+    assert model.config.removed_heads == ((2,), (0, 1))
+    torch.testing.assert_close(logits_of(model), expected, atol=1e-5, rtol=0)
 
 
 def edit(folder: Path, pruned_heads: object) -> Path:
@@ -129,21 +131,26 @@ def test_transformers_reads_a_zeroed_model_and_computes_the_same(
 
 
 def test_a_pruned_model_is_zeroed_where_its_heads_were(tiny: Model, tmp_path: Path):
-    few = pruned_model(tiny, [(0, 1), (1, 2)])
-    write_zeroed(few, [(1, 3), (1, 2)], tmp_path)
+    few = pruned_model(tiny, [(0, 1), (1, 0)])
+    write_zeroed(few, [(1, 2), (1, 0)], tmp_path)
+    assert "pruned_heads" not in json.loads((tmp_path / "config.json").read_text())
     theirs = GPT2LMHeadModel.from_pretrained(tmp_path).eval()
-    gate = gate_without(tiny.config, [(0, 1), (1, 2), (1, 3)])
+    gate = gate_without(tiny.config, [(0, 1), (1, 0), (1, 2)])
     found = theirs(torch.tensor([IDS])).logits
     torch.testing.assert_close(found, logits_of(tiny, head_gate=gate), atol=1e-5, rtol=0)
+    torch.testing.assert_close(logits_of(load(tmp_path, device="cpu")), found, atol=1e-5, rtol=0)
 
 
-def test_writing_zeros_changes_nothing_of_the_model(tiny: Model, tmp_path: Path):
-    before = {name: t.clone() for name, t in tiny.network.state_dict().items()}
-    write_zeroed(tiny, HEADS, tmp_path)
-    assert all(torch.equal(before[n], t) for n, t in tiny.network.state_dict().items())
-    state = load_file(tmp_path / "model.safetensors")
+def test_writing_zeros_changes_nothing_of_the_model(
+    gpt2: Callable[..., Any], checkpoint: Callable[..., Path], tmp_path: Path
+):
+    model = load(checkpoint(gpt2(5)), device="cpu")
+    before = {name: t.clone() for name, t in model.network.state_dict().items()}
+    write_zeroed(model, HEADS, tmp_path / "zeroed")
+    assert all(torch.equal(before[n], t) for n, t in model.network.state_dict().items())
+    state = load_file(tmp_path / "zeroed" / "model.safetensors")
     assert torch.equal(state["transformer.h.0.attn.c_proj.weight"], torch.zeros(32, 32))
     assert float(state["transformer.h.0.attn.c_proj.bias"].abs().max()) > 0, "b_O stays"
     with pytest.raises(HeadNotFound, match="L0 H4 is not in"):
-        write_zeroed(tiny, [(0, 4)], tmp_path / "none")
+        write_zeroed(model, [(0, 4)], tmp_path / "none")
     assert not (tmp_path / "none").exists()

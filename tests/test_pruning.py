@@ -476,7 +476,8 @@ def test_long_texts_are_cut_into_pieces_that_all_have_a_loss(tiny: Model):
     assert pruning.pieces(tiny, [IDS, OTHER_IDS[:17]], 8) == [
         IDS[:8], IDS[8:16], IDS[16:], OTHER_IDS[:8], OTHER_IDS[8:16],
     ]  # fmt: skip
-    assert pruning.pieces(tiny, IDS, 64) == [IDS]
+    for alone in (IDS, [IDS], np.array(IDS), [np.array(IDS)], torch.tensor([IDS])):
+        assert pruning.pieces(tiny, alone, 64) == [IDS]
 
 
 def test_a_fill_is_a_value(tiny: Model):

@@ -145,7 +145,7 @@ def test_repeated_tokens_are_words_seeded_and_written_twice(tiny: Model):
     assert len({tuple(ids) for ids in found}) == 20
     assert found[3] == pruning.repeated_tokens(tiny, segment=32, seed=3)
     assert not any(end in ids for ids in found)
-    assert len({i for ids in found for i in ids}) > 200, "drawn from the whole vocabulary"
+    assert len({i for ids in found for i in ids}) > 150, "drawn from all that are whole characters"
     with pytest.raises(ShapeError, match="from 2 to 32"):
         pruning.repeated_tokens(tiny, segment=33)
 

@@ -145,7 +145,7 @@ def _mosaic(
 
 def _lines(curve: Curve, colour: str) -> list[dict[str, object]]:
     """Back to front: the band, each seed, training, validation."""
-    x, (r, g, b) = curve.steps, rgb(colour)
+    x = curve.steps
     several = len(curve.validation) > 1
     base: dict[str, object] = {"type": "scatter", "mode": "lines", "x": x, "hoverinfo": "skip"}
     lines = []
@@ -154,11 +154,11 @@ def _lines(curve: Curve, colour: str) -> list[dict[str, object]]:
         lines += [
             base | {"y": lowest, "line": {"width": 0}},
             base | {"y": highest, "line": {"width": 0}, "fill": "tonexty",
-                    "fillcolor": f"rgba({r},{g},{b},0.18)"},
-            *(base | {"y": y, "line": {"width": 1, "color": f"rgba({r},{g},{b},0.5)"}}
+                    "fillcolor": _veil(colour, 0.18)},
+            *(base | {"y": y, "line": {"width": 1, "color": _veil(colour, 0.5)}}
               for y in curve.validation),
         ]  # fmt: skip
-    faint = {"width": 1, "color": f"rgba({r},{g},{b},0.6)", "dash": "dot"}
+    faint = {"width": 1, "color": _veil(colour, 0.6), "dash": "dot"}
     shown = f"{literal(curve.label)} · step %{{x:,}}: "
     return [
         *lines,
@@ -178,7 +178,8 @@ def _end_note(
         "text": f"{_name(curve.label, colour)} <b>{loss:.3f}</b>", "x": step, "y": loss,
         "xanchor": "right" if late else "left", "yanchor": "top" if below else "bottom",
         "xshift": 0 if late else 6, "yshift": -4 if below else 4, "showarrow": False,
-        "font": {"size": sizes.note + 1, "color": theme.ink},
+        "font": {"size": sizes.note + 1, "color": theme.ink}, "bgcolor": _veil(theme.page, 0.8),
+        "borderpad": 1,
     }  # fmt: skip
 
 
@@ -211,6 +212,11 @@ def _range(curves: Sequence[Curve], even: float) -> tuple[float, float]:
 def _colour(theme: Theme, i: int) -> str:
     """The first is ink in the palette, which is the text's; the others tell models apart."""
     return theme.categorical[1 + i % (len(theme.categorical) - 1)]
+
+
+def _veil(colour: str, opacity: float) -> str:
+    r, g, b = rgb(colour)
+    return f"rgba({r},{g},{b},{opacity})"
 
 
 def _axis(title: str, theme: Theme, sizes: Type) -> dict[str, object]:

@@ -173,10 +173,18 @@ def diverging_scale(theme: Theme) -> list[tuple[float, str]]:
     return [(i / (len(colours) - 1), colour) for i, colour in enumerate(colours)]
 
 
+def between(theme: Theme, value: float) -> str:
+    """The sequential colour of a value from 0 to 1."""
+    return _between(colorscale(theme), value)
+
+
 def mix(theme: Theme, value: float) -> str:
     """The diverging colour of a value from -1 to 1."""
-    scale = diverging_scale(theme)
-    at = (min(max(value, -1.0), 1.0) + 1) / 2 * (len(scale) - 1)
+    return _between(diverging_scale(theme), (value + 1) / 2)
+
+
+def _between(scale: list[tuple[float, str]], value: float) -> str:
+    at = min(max(value, 0.0), 1.0) * (len(scale) - 1)
     low = min(int(at), len(scale) - 2)
     pair = zip(rgb(scale[low][1]), rgb(scale[low + 1][1]), strict=True)
     mixed = [round(a + (b - a) * (at - low)) for a, b in pair]

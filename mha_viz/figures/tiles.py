@@ -12,6 +12,7 @@ from mha_viz.trace import Array
 Ranges = tuple[range, range]  # the queries and the keys of a tile
 
 GAP = 0.08  # between two panels, of the width
+FEWEST = 8  # rows that there is room for, so that few bars are no planks
 
 
 def tiles_figure(
@@ -82,7 +83,9 @@ def running_figure(
     layout = _layout(theme, sizes) | axes | {
         "margin": {"l": room(tokens, sizes), "r": 14, "t": 28, "b": 26}, "annotations": titles,
         "barmode": "overlay",
-        "yaxis": _axis(theme, sizes) | token_ticks(tokens) | {"range": [len(tokens) - 0.5, -0.5]},
+        "yaxis": _axis(theme, sizes) | token_ticks(tokens) | {
+            "range": [max(len(tokens), FEWEST) - 0.5, -0.5]
+        },
     }  # fmt: skip
     return go.Figure(data=data, layout=layout)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mha_viz.errors import ShapeError
+from mha_viz.heads.interval import t_quantile as t_quantile
 from mha_viz.pruning.ablation import Scores
 from mha_viz.pruning.inputs import Text
 
@@ -51,19 +52,6 @@ def estimate(found: list[Scores]) -> Estimate:
     if n < 2:
         return Estimate(mean, np.full_like(mean, np.nan), n)
     return Estimate(mean, t_quantile(n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n), n)
-
-
-def t_quantile(degrees: int, inside: float = 0.95) -> float:
-    """The t that holds this share of Student's distribution between -t and t.
-
-    With t = sqrt(degrees) tan(a) the density becomes cos(a)^(degrees - 1), which is summed here.
-    """
-    if degrees < 1 or not 0 < inside < 1:
-        raise ShapeError(f"degrees = {degrees}, inside = {inside}; expected 1 or more, and (0, 1).")
-    a = np.linspace(0, np.pi / 2, 100_001)
-    density = np.cos(a) ** (degrees - 1)
-    area = np.concatenate([[0.0], np.cumsum(density[1:] + density[:-1])])
-    return float(np.sqrt(degrees) * np.tan(np.interp(inside, area / area[-1], a)))
 
 
 def rank_correlation(a: Scores, b: Scores) -> float:

@@ -1,9 +1,8 @@
 """What may stand in for the z of a removed head: zero, a mean, or what another text gives.
 
 Zero is what "without this head" says, and a value that the layers above have never seen: the mean
-of z is not zero. The mean takes away what the head tells apart and leaves what it always adds; the
-resampled z is one that the head could have had (Wang et al. 2023, section 3.1, on mean ablation;
-Chan et al. 2022 on resampling).
+of z is not zero. The mean takes away what the head tells apart and leaves what it always adds
+(Wang et al. 2023); the resampled z is one that the head could have had (Chan et al. 2022).
 """
 
 from collections.abc import Callable, Iterable

@@ -4,6 +4,7 @@ import operator
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -48,7 +49,7 @@ def one_or_many(texts: Text | Iterable[Text]) -> list[Text]:
     found = list(texts)
     if not found:
         raise TextError("There is no text. Give one, or a list of several.")
-    if isinstance(found[0], str) or not hasattr(found[0], "__index__"):
+    if isinstance(found[0], str) or np.ndim(found[0]):
         return cast("list[Text]", found)
     return [cast("list[int]", found)]
 

@@ -66,9 +66,7 @@ class Pass:
     ids: Tensor = field(repr=False)  # [1, T]
     gate: Tensor  # [L, H], 1 where a head is as it was and 0 where it is removed
     fill: Fill
-    resid: tuple[Tensor, ...] = field(
-        repr=False
-    )  # L + 1 of [1, T, C]: before each layer, and after
+    resid: tuple[Tensor, ...] = field(repr=False)  # L + 1 of [1, T, C]: around each layer
 
     @classmethod
     @torch.inference_mode()

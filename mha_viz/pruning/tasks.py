@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mha_viz.errors import ShapeError, TextError
+from mha_viz.heads import repeated
 from mha_viz.model import Model
 from mha_viz.pruning.ablation import Scores, ablate_each_head
 from mha_viz.pruning.fills import Method
@@ -54,11 +55,7 @@ def repeated_tokens(model: Model, *, segment: int = SEGMENT, seed: int = 0) -> l
     limit = model.config.n_positions // 2
     if not 2 <= segment <= limit:
         raise ShapeError(f"segment = {segment}; here it is from 2 to {limit} tokens.")
-    added = model.tokenizer.get_added_tokens_decoder()
-    n = model.tokenizer.get_vocab_size(with_added_tokens=True)
-    words = [i for i in range(n) if i not in added]
-    drawn = random.Random(seed).choices(words, k=segment)
-    return drawn * 2
+    return list(repeated.repeated_tokens(model, segment, 2, seed).ids)
 
 
 def induction_loss(

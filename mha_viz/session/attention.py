@@ -1,21 +1,25 @@
 """What the Attention page is made of: cached figures, and the words above and below them."""
 
+from functools import partial
+
+import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
+from mha_viz.export import Table
 from mha_viz.figures.grid import head_grid, thumbnail_size
 from mha_viz.figures.heatmap import Window, head_heatmap, whole
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.theme import NORMAL, STAGE, THEMES
 from mha_viz.heads import summary
 from mha_viz.session import models
+from mha_viz.session.chart import CONFIG as CONFIG
+from mha_viz.session.chart import chart
 from mha_viz.session.messages import escaped
 from mha_viz.session.models import TITLES
 from mha_viz.session.strip import token_strip
 from mha_viz.session.view import View
 from mha_viz.trace import Array, Trace
-
-CONFIG = {"displayModeBar": False, "doubleClick": False, "scrollZoom": False, "showTips": False}
 
 
 def lead(view: View, title: str) -> None:
@@ -52,10 +56,11 @@ def grid(view: View) -> None:
         view.words, view.scale, view.dim_sink, view.stage, view.theme.name, _trace=trace
     )
     with st.container(key="grid_box", height="stretch"):
-        st.plotly_chart(
-            figure, key="head_grid", theme=None, config=CONFIG, height="stretch",
+        chart(
+            figure, key="head_grid", height="stretch",
             # The same for every head, so that a choice of another one sends nothing anew.
             alt=f"Patterns of {trace.n_layers} layers with {trace.n_heads} heads each.",
+            name="all-heads", table=partial(_grid_table, view.words, trace),
         )  # fmt: skip
 
 
@@ -66,9 +71,7 @@ def heatmap(view: View) -> None:
         view.scale, view.dim_sink, view.stage, view.theme.name, _trace=view.trace,
     )  # fmt: skip
     with st.container(key="map_box", height="stretch"):
-        st.plotly_chart(
-            figure, key="head_map", theme=None, config=CONFIG, height="stretch", alt=_alt(view)
-        )
+        chart(figure, key="head_map", height="stretch", alt=_alt(view))
 
 
 def measures(view: View) -> None:
@@ -144,6 +147,19 @@ def _grid_figure(
         dim_sink=dim_sink,
         sizes=STAGE if stage else NORMAL,
     )
+
+
+def _grid_table(words: str, trace: Trace) -> Table:
+    """The weights that the grid shows, pooled as they are there."""
+    pooled = models.thumbnails(words, thumbnail_size(trace.n_heads), trace)
+    side = pooled.shape[-1]
+    rows = [
+        [layer, head, query, key, float(pooled[layer, head, query, key])]
+        for layer, head in np.ndindex(pooled.shape[:2])
+        for query in range(side)
+        for key in range(query + 1)
+    ]
+    return ["layer", "head", "query block", "key block", "weight"], rows
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

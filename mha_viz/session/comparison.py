@@ -75,25 +75,24 @@ def patterns(plan: Plan, reports: Sequence[Report]) -> tuple[int, list[tuple[str
     return min(report.step for report in last.values()), found
 
 
-def table(plan: Plan, found: Sequence[Curve]) -> list[list[str]]:
-    """A header and a row for each model: parameters, and the mean losses where it has come to."""
+def table(plan: Plan, found: Sequence[Curve]) -> tuple[int, list[list[str]]]:
+    """The last step that all have reached; a header, and a row for each model with its losses."""
     several = plan.n_seeds > 1
-    rows = [["Model", "Parameters", "Step", "Training", "Validation", *["Range"] * several]]
-    for model, curve in zip(plan.models, found, strict=True):
-        step, validation = curve.last
-        if math.isnan(validation):
-            continue
+    rows = [["Model", "Parameters", "Training", "Validation", *["of the seeds"] * several]]
+    begun = [(m, c) for m, c in zip(plan.models, found, strict=True) if not math.isnan(c.last[1])]
+    step = min((curve.last[0] for _, curve in begun), default=0)
+    for model, curve in begun:
         at = int(np.searchsorted(curve.steps, step))
-        train, ends = curve.train[:, at].mean(), curve.validation[:, at]
+        train, validation = curve.train[:, at].mean(), curve.validation[:, at]
         n_parameters = CharModel(model, plan.text.n_distinct).n_parameters
         rows.append(
             [
-                name(model), f"{n_parameters:,}", f"{step:,}",
-                "" if math.isnan(train) else f"{train:.3f}", f"{validation:.3f}",
-                *[f"{ends.min():.3f} to {ends.max():.3f}"] * several,
+                name(model), f"{n_parameters:,}", "" if math.isnan(train) else f"{train:.3f}",
+                f"{validation.mean():.3f}",
+                *[f"{validation.min():.3f}–{validation.max():.3f}"] * several,
             ]
         )  # fmt: skip
-    return rows
+    return step, rows
 
 
 def csv_rows(plan: Plan, reports: Sequence[Report]) -> list[list[object]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from mha_viz.charmodel import MAX_VOCABULARY, MIN_CHARACTERS
+from mha_viz.charmodel import MAX_VOCABULARY, MIN_CHARACTERS, vocabulary_of
 from mha_viz.errors import MhaVizError, SourceError, TextError
 from mha_viz.session.messages import notice, problem
 
@@ -47,7 +47,7 @@ def obtain(source: str) -> Text | None:
 
 @lru_cache(maxsize=1)
 def generated() -> Text:
-    """The bundled text. Raises SourceError without its file."""
+    """The bundled text. Raises SourceError without its file, TextError where it was cut."""
     try:
         return _text("written by the bundled model", BUNDLED.read_text(encoding="utf-8"))
     except OSError as error:
@@ -101,7 +101,7 @@ def decode(data: bytes) -> tuple[str, str]:
 
 
 def _text(name: str, content: str) -> Text:
-    return Text(name, content, len(set(content)))
+    return Text(name, content, len(vocabulary_of(content)))
 
 
 _fetched: list[Text] = []  # once for all visitors
@@ -132,9 +132,10 @@ def _own() -> Text | None:
         type=["txt"], key="train_file",
     )  # fmt: skip
     if given is not None and state.get("train_file_id") != given.file_id:
-        content, encoding = decode(given.getvalue())
-        state["train_file_id"], state["train_encoding"] = given.file_id, encoding
+        state.pop("train_text", None)
+        content, state["train_encoding"] = decode(given.getvalue())
         state["train_text"] = _text("your file", content)
+        state["train_file_id"] = given.file_id
     found: Text | None = state.get("train_text")
     if found is not None and state["train_encoding"] == "cp1252":
         notice("The file is not UTF-8; it was read as Windows-1252.")

@@ -36,7 +36,7 @@ def view() -> View | None:
         text = _text_input()
         below = st.container()
     shown_source, shown_text = state.get("shown", ("bundled", ""))
-    loaded = _obtain(source, device)
+    loaded = obtain(source, device)
     waits = loaded is None  # for a model that the link may have been made for
     if loaded is None:
         source, loaded = shown_source, models.model(shown_source, device)
@@ -45,7 +45,7 @@ def view() -> View | None:
     found = None
     for asked in dict.fromkeys((text, shown_text)):
         cut = _cut_input(below, loaded, asked) if asked is text else state.get("cut") or "end"
-        if asked and (found := _traced(source, device, asked, cut)):
+        if asked and (found := traced(source, device, asked, cut)):
             state["shown"] = (source, asked)
             break
     if found is None:
@@ -56,8 +56,8 @@ def view() -> View | None:
     _about(below, loaded)
     _forget_what_another_text_had(words, waits=waits)
     view = View(
-        model=loaded, trace=trace, words=words, layer=layer, head=head,
-        token=_token(trace), window_edges=state.get("window"), **chosen,
+        source=source, device=device, model=loaded, trace=trace, words=words,
+        layer=layer, head=head, token=_token(trace), window_edges=state.get("window"), **chosen,
     )  # fmt: skip
     if not waits:
         _check_places(view)
@@ -160,7 +160,7 @@ def _set_text(text: str) -> None:
     st.session_state["text"] = text
 
 
-def _obtain(source: str, device: str | None) -> Model | None:
+def obtain(source: str, device: str | None) -> Model | None:
     """The model, or None after the page has said why it is not there."""
     try:
         if checkpoints.is_local(source) and not serves_this_machine_only():
@@ -177,7 +177,7 @@ def _obtain(source: str, device: str | None) -> Model | None:
         return None
 
 
-def _traced(source: str, device: str | None, text: str, cut: Cut) -> tuple[Trace, str] | None:
+def traced(source: str, device: str | None, text: str, cut: Cut) -> tuple[Trace, str] | None:
     """The trace and its name in caches, or None after the page has said why there is none."""
     try:
         with st.spinner("Running the model…", show_time=True):

@@ -12,7 +12,8 @@ from mha_viz.errors import ShapeError
 from mha_viz.figures.race import race_chart
 from mha_viz.figures.values import matrix_heatmap
 from mha_viz.reference import head_reach
-from mha_viz.session.attention import CONFIG, caption
+from mha_viz.session.attention import caption
+from mha_viz.session.chart import chart
 from mha_viz.session.messages import problem
 from mha_viz.session.numbers import download, download_table
 from mha_viz.session.tables import table
@@ -100,12 +101,12 @@ def _draw_race(view: View, place: st.delta_generator.DeltaGenerator, done: Seque
         if done
         else "Nothing is measured yet."
     )
-    place.plotly_chart(
+    chart(
         race_chart(
             [h.n_heads for h in done], [h.fused for h in done], [h.listed for h in done],
             view.theme, all_heads=HEADS, sizes=view.sizes,
         ),
-        key=f"race {len(done)}", theme=None, config=CONFIG, height=300, alt=last,
+        key=f"race {len(done)}", place=place, name="race", height=300, alt=last,
     )  # fmt: skip
 
 
@@ -128,12 +129,12 @@ def reach(view: View, attention: MultiHeadAttention) -> None:
             "head writes there (norm of its d_h weights), against the strongest.",
         )
         reached = int((found > 0).any(axis=0).sum()), float((found > 0).mean())
-        st.plotly_chart(
+        chart(
             matrix_heatmap(
                 relative, view.theme, rows="head", columns="channel", weights=True,
                 sizes=view.sizes,
             ),
-            key=f"reach {title}", theme=None, config=CONFIG, height=230,
+            key=f"reach {title}", height=230,
             alt=f"{title}: of {reached[0]} channels a head reaches {reached[1]:.0%}.",
         )  # fmt: skip
         download(f"reach_{'with' if with_projection else 'without'}.csv", relative)

@@ -5,7 +5,8 @@ import streamlit as st
 from mha_viz import memory
 from mha_viz.figures.storage import storage_figure
 from mha_viz.memory import Layout
-from mha_viz.session.attention import CONFIG, caption
+from mha_viz.session.attention import caption
+from mha_viz.session.chart import chart
 from mha_viz.session.view import View
 
 TITLES = ["As projected", "View", "Transpose", "Contiguous", "Merge"]
@@ -51,8 +52,8 @@ def lesson(view: View, T: int, H: int, d_h: int) -> None:
         figure = storage_figure(
             layout.cells, layout.storage, layout.axes, view.theme, chosen=cell, sizes=view.sizes
         )
-        st.plotly_chart(
-            figure, key="storage", theme=None, config=CONFIG, height=470, on_select=_clicked,
+        chart(
+            figure, key="storage", height=470, on_select=_clicked,
             selection_mode="points", alt=_sentence(layout, cell),
         )  # fmt: skip
     with right:

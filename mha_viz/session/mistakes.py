@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from mha_viz.faults import FAULTS, divergence, run_with
 from mha_viz.figures.predictions import compare_predictions
 from mha_viz.figures.values import matrix_heatmap
-from mha_viz.session.attention import CONFIG, caption, model_name
+from mha_viz.session.attention import caption, model_name
+from mha_viz.session.chart import chart
 from mha_viz.session.messages import escaped, notice
 from mha_viz.session.numbers import download
 from mha_viz.session.view import View
@@ -69,23 +70,23 @@ def show(view: View, name: str) -> None:
     for title, (column, pattern) in pictures.items():
         with column:
             caption(title, f"L{view.layer} H{view.head}, rows look from, columns look at.")
-            st.plotly_chart(
+            chart(
                 matrix_heatmap(
                     pattern, view.theme, rows="from", columns="to", weights=True, both=True,
                     tokens=view.trace.tokens[:T], sizes=view.sizes,
                 ),
-                key=f"pattern {title}", theme=None, config=CONFIG, height=400,
+                key=f"pattern {title}", height=400,
                 alt=f"{title}: the pattern of L{view.layer} H{view.head} over {T} tokens.",
             )  # fmt: skip
     with next_token:
         caption("What comes next", "probability of the likeliest tokens of either.")
         labels = [label_of(view, i) for i in found.ids]
-        st.plotly_chart(
+        chart(
             compare_predictions(
                 labels, found.before, found.after, view.theme, names=("as it is", "broken"),
                 sizes=view.sizes,
             ),
-            key="next", theme=None, config=CONFIG, height=400,
+            key="next", height=400,
             alt="; ".join(
                 f"{token} {b:.2f}, broken {a:.2f}"
                 for token, b, a in zip(labels, found.before, found.after, strict=True)

@@ -11,7 +11,8 @@ from mha_viz.attention import MultiHeadAttention, fitting_head_counts
 from mha_viz.errors import ShapeError
 from mha_viz.figures.shapes import tensor_drawing
 from mha_viz.figures.values import matrix_heatmap
-from mha_viz.session.attention import CONFIG, caption
+from mha_viz.session.attention import caption
+from mha_viz.session.chart import chart
 from mha_viz.session.messages import escaped, notice, problem
 from mha_viz.session.numbers import download
 from mha_viz.session.view import View
@@ -192,8 +193,8 @@ def drawing(view: View, walked: Walked, at: int) -> None:
     # At the usual width of 1,060 pixels, with the margins that the figure keeps for its labels.
     st.html(f"<style>:root {{ --shape: 1060 / {60 + 988 * ratio:.0f}; }}</style>")
     with st.container(key="shape_box", height="stretch"):
-        st.plotly_chart(
-            figure, key="shape", theme=None, config=CONFIG, height="stretch",
+        chart(
+            figure, key="shape", height="stretch",
             alt=f"{lesson.title}: a tensor of shape {named}.",
         )  # fmt: skip
 
@@ -243,13 +244,13 @@ def numbers(view: View, walked: Walked, at: int) -> None:
     matrix, what = _matrix(step, walked.head)
     square = step.lesson.axes[-1] == "T"
     caption(f"{step.lesson.title}, the numbers", f"{what}.")
-    st.plotly_chart(
+    chart(
         matrix_heatmap(
             matrix, view.theme, rows="position", columns="key" if square else "column",
             tokens=walked.tokens, both=square and bool(walked.tokens),
             weights=step.lesson.name == "softmax", sizes=view.sizes,
         ),
-        key="numbers_map", theme=None, config=CONFIG, height=520 if square else 360,
+        key="numbers_map", height=520 if square else 360,
         alt=f"{what}; from {np.nanmin(_finite(matrix)):.3g} to {np.nanmax(_finite(matrix)):.3g}.",
     )  # fmt: skip
     download(f"{step.lesson.name}.csv", matrix, rows=walked.tokens)

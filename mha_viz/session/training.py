@@ -231,8 +231,19 @@ def _draw_patterns(view: View, plan: Plan, reports: Sequence[Report]) -> None:
 
 def _table(plan: Plan, curves: Sequence[Curve], reports: Sequence[Report]) -> None:
     """The losses that the curves have come to, and all of them as a file."""
-    header, *rows = comparison.table(plan, curves)
-    lines = [header, [":---", *["---:"] * (len(header) - 1)], *rows]
-    st.markdown("\n".join(f"| {' | '.join(cells)} |" for cells in lines))
+    step, (header, *rows) = comparison.table(plan, curves)
+    caption("Losses", f"after {step:,} steps, in nats a character: the lower, the better.")
+    lines = [_row("th", header), *(_row("td", cells) for cells in rows)]
+    st.html(
+        '<div style="overflow-x: auto"><table style="border-collapse: collapse; font-size: 0.9rem">'
+        f"{''.join(lines)}</table></div>"
+    )
     rows_of_all = comparison.csv_rows(plan, reports)
     download_table("training.csv", comparison.CSV_HEADER, rows_of_all)
+
+
+def _row(tag: str, cells: Sequence[str]) -> str:
+    first = f'<th style="text-align: left; padding: 0.15rem 0">{cells[0]}</th>'
+    style = "text-align: right; padding: 0.15rem 0 0.15rem 0.8rem; white-space: nowrap"
+    rest = (f'<{tag} style="{style}">{cell}</{tag}>' for cell in cells[1:])
+    return f"<tr>{first}{''.join(rest)}</tr>"

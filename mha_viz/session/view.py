@@ -14,9 +14,12 @@ from mha_viz.trace import Trace
 class View:
     """What is shown: a trace, the chosen head and token, and how it is drawn.
 
-    `words` names the trace in caches and in the browser: model, text and cut.
+    `words` names the trace in caches and in the browser: model, text and cut. `source` and
+    `device` are what the model was asked for by.
     """
 
+    source: str
+    device: str | None
     model: Model
     trace: Trace
     words: str

@@ -9,7 +9,8 @@ import streamlit as st
 from mha_viz import pruning
 from mha_viz.figures.pruning_curves import Curve, pruning_curves
 from mha_viz.pruning import Method, Point, Strategy
-from mha_viz.session.attention import CONFIG, caption
+from mha_viz.session.attention import caption
+from mha_viz.session.chart import chart
 from mha_viz.session.numbers import download_table
 from mha_viz.session.reference_text import Reference
 from mha_viz.session.running import Told, results
@@ -150,7 +151,7 @@ def _cost(view: View, strategy: Strategy, settings: Settings) -> str:
     return ""
 
 
-def chart(view: View, found: dict[Strategy, list[list[Point]]], settings: Settings) -> None:
+def draw(view: View, found: dict[Strategy, list[list[Point]]], settings: Settings) -> None:
     """Loss, or agreement with the whole model, against heads removed."""
     what = st.segmented_control(
         "Against", ["loss", "agreement"], default="loss", key="curve_what", bind="query-params",
@@ -169,14 +170,14 @@ def chart(view: View, found: dict[Strategy, list[list[Point]]], settings: Settin
         if what == "loss"
         else f"{words}.",
     )
-    st.plotly_chart(
+    chart(
         pruning_curves(
             [_curve(name, curves, what) for name, curves in found.items()], view.theme,
             level=whole.loss if what == "loss" else None,
             budget=whole.loss * (1 + settings.budget) if what == "loss" else None,
             title=what, sizes=view.sizes,
         ),
-        key="curves", theme=None, config=CONFIG, height=360, alt=_sentence(found, settings),
+        key="curves", height=360, alt=_sentence(found, settings),
     )  # fmt: skip
 
 

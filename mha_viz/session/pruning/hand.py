@@ -11,7 +11,8 @@ from mha_viz.errors import MhaVizError, ShapeError, TextError
 from mha_viz.figures.predictions import compare_predictions
 from mha_viz.figures.token_losses import token_losses
 from mha_viz.pruning import Fill, Head, Pass
-from mha_viz.session.attention import CONFIG, caption
+from mha_viz.session.attention import caption
+from mha_viz.session.chart import chart
 from mha_viz.session.messages import escaped, notice, problem
 from mha_viz.session.numbers import download_table
 from mha_viz.session.pruning.ways import fill
@@ -122,12 +123,12 @@ def next_token(view: View, found: Switched) -> None:
     candidates += [c for c in likely if c.id in also]
     labels = [view.model.read([c.id])[0].label for c in candidates]
     caption("What comes next", "probability after the text; pale the whole model, violet now.")
-    st.plotly_chart(
+    chart(
         compare_predictions(
             labels, [c.before for c in candidates], [c.after for c in candidates], view.theme,
             names=("whole model", "now"), sizes=view.sizes,
         ),
-        key="next", theme=None, config=CONFIG, height=44 + 23 * len(labels),
+        key="next", height=44 + 23 * len(labels),
         alt="; ".join(
             f"{token} {c.before:.3f}, now {c.after:.3f}"
             for token, c in zip(labels[:5], candidates, strict=False)
@@ -170,9 +171,9 @@ def losses(view: View, found: Switched) -> None:
         f"Hardest hit: {escaped(view.trace.tokens[worst])}, "
         f"{after[worst - 1] - before[worst - 1]:+.2f}.".replace("-", "−"),
     )
-    st.plotly_chart(
+    chart(
         token_losses(view.trace.tokens, before, after, view.theme, sizes=view.sizes),
-        key="token_losses", theme=None, config=CONFIG, height=230,
+        key="token_losses", height=230,
         alt=f"Mean loss {after.mean():.3f} nats a token, {before.mean():.3f} with all heads.",
     )  # fmt: skip
 

@@ -10,7 +10,8 @@ from mha_viz import pruning
 from mha_viz.errors import MhaVizError
 from mha_viz.figures.scatter import rank_scatter
 from mha_viz.pruning import Estimate, Method, Scores
-from mha_viz.session.attention import CONFIG, caption
+from mha_viz.session.attention import caption
+from mha_viz.session.chart import chart
 from mha_viz.session.messages import problem
 from mha_viz.session.numbers import download_table
 from mha_viz.session.pruning import board
@@ -145,12 +146,12 @@ def agreement(view: View, choice: Choice, exact: Estimate, other: Estimate, name
         if np.isfinite(rho)
         else f"a dot is a head, on {choice.source}; too few heads to correlate.",
     )
-    st.plotly_chart(
+    chart(
         rank_scatter(
             exact.mean, other.mean, view.theme, chosen=(view.layer, view.head),
             names=("loss without the head (nats)", f"{name} estimate"), sizes=view.sizes,
         ),
-        key="agreement", theme=None, config=CONFIG, height=340,
+        key="agreement", height=340,
         alt=f"Rank correlation of {name} with the exact sweep: {rho:.2f}.",
     )  # fmt: skip
 

@@ -4,17 +4,17 @@ import streamlit as st
 
 from mha_viz.session import link
 from mha_viz.session.messages import notice
-from mha_viz.session.variants.cache import show as cache
-from mha_viz.session.variants.flash import show as flash
-from mha_viz.session.variants.masks import show as masks
-from mha_viz.session.variants.sharing import show as sharing
+from mha_viz.session.variants.cache import show as show_cache
+from mha_viz.session.variants.flash import show as show_flash
+from mha_viz.session.variants.masks import show as show_masks
+from mha_viz.session.variants.sharing import show as show_sharing
 from mha_viz.session.view import View
 
 PARTS = {
-    "Shared keys": sharing,
-    "KV cache": cache,
-    "FlashAttention": flash,
-    "Masks": masks,
+    "Shared keys": show_sharing,
+    "KV cache": show_cache,
+    "FlashAttention": show_flash,
+    "Masks": show_masks,
 }
 
 

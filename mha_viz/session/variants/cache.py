@@ -26,7 +26,8 @@ FIRST_NEW = 24
 MOST_PROMPT = 256  # tokens of a text that are continued; without a cache each costs every step
 WINDOW = 72  # positions that are drawn
 AHEAD = 8  # of these, beyond the one that is made
-MOST_RUNS = 5
+MOST_RUNS = 7
+WIDTHS = {"Kind": 110, "L": 45, "H": 45, "G": 45, "d_h": 45, "Context": 65, "Source": 360}
 ENOUGH = 3.0  # seconds of measuring after which no further run begins
 
 
@@ -61,7 +62,7 @@ def show(view: View) -> None:
     work = view.about.n_parameters * n_new * (2 * T + n_new)
     if may_start(
         f"generate {view.words} {n_new}", work, "Generate",
-        f"{n_new} tokens after {T}, with the cache and without: {model_name(view)} takes a while.",
+        f"{n_new} tokens after {T}, with the cache and without: {plain(model_name(view))} takes a while.",
     ):  # fmt: skip
         made = _generated(view.words, T, n_new, _view=view)
         tokens = [token.label for token in view.model.read(made.ids)]
@@ -89,9 +90,7 @@ def states(n_prompt: int, step: int, n: int) -> tuple[list[State], list[State]]:
     without: list[State] = ["computed" if i < made else "not yet" for i in range(n)]
     if step == 0:
         return without, without
-    kept: list[State] = [
-        "read" if i < made - 1 else w for i, w in enumerate(without)
-    ]
+    kept: list[State] = ["read" if i < made - 1 else w for i, w in enumerate(without)]
     return kept, without
 
 
@@ -101,24 +100,25 @@ def _step(view: View, made: Generated, tokens: Sequence[str], at: int) -> None:
     end = n if n <= WINDOW else min(n, max(WINDOW, position + AHEAD))
     first = max(0, end - WINDOW)
     kept, without = states(T, at, n)
-    told = _sentence(tokens[position], position, at, first)
-    st.markdown(told)
+    st.markdown(_sentence(f"**{plain(tokens[position])}**", position, at, first))
     st.plotly_chart(
         cache_figure(
             tokens[first:end], kept[first:end], without[first:end], view.theme, made=position,
             first=first, sizes=view.sizes,
         ),
-        key="cache_step", theme=None, config=CONFIG, height=steps_height(end - first), alt=told,
+        key="cache_step", theme=None, config=CONFIG, height=steps_height(end - first),
+        alt=_sentence(tokens[position], position, at, first),
     )  # fmt: skip
 
 
 def _sentence(token: str, position: int, at: int, first: int) -> str:
-    name = f"Position {position} becomes **{plain(token)}**"
+    name = f"Position {position} becomes {token}"
     left_out = f" Positions 0 to {first - 1} are left of the picture." if first else ""
     if at == 0:
-        return f"{name}: both ways compute all {position} positions of the text.{left_out}"
+        text = f"all {position} positions of the text" if position > 1 else "the text's position"
+        return f"{name}: both ways compute {text}.{left_out}"
     return (
-        f"{name}: with the cache 1 position is computed and {position - 1} are read; without, all "
+        f"{name}: with the cache 1 position is computed, read are {position - 1}; without, all "
         f"{position} are computed again.{left_out}"
     )
 
@@ -175,7 +175,7 @@ def _arithmetic(view: View, made: Generated) -> None:
     b = network.wte.weight.element_size()
     heads, d_h = _n_kv_heads(network), network.config.d_head
     a_token = 2 * heads * d_h * b
-    caption("What it holds", f"{model_name(view)}, as it runs here: {b} bytes a number.")
+    caption("What it holds", f"{escaped(model_name(view))}, as it runs here: {b} bytes a number.")
     st.latex(r"\text{softmax}\!\left(\tfrac{1}{\sqrt{d_h}}\,q_t\,[k_0 \dots k_t]^\top\right)"
              r"[v_0 \dots v_t]")  # fmt: skip
     st.markdown(
@@ -236,8 +236,9 @@ def _table(known: Sequence[ModelSize], rows: Sequence[Cached], of: str) -> None:
     ]
     st.dataframe(
         {name: [line[i] for line in read] for i, name in enumerate(header)},
-        column_config={"Kind": st.column_config.TextColumn(width=115),
-                       "Source": st.column_config.TextColumn(width=340)},
+        column_config={
+            name: st.column_config.Column(width=width) for name, width in WIDTHS.items()
+        },
         hide_index=True, key="known_models", height=35 * (len(read) + 1) + 3,
         alt="The numbers of each model, its cache and where they stand.",
     )  # fmt: skip

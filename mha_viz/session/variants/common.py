@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from mha_viz.session import link
+from mha_viz.session.attention import CONFIG
 from mha_viz.session.messages import escaped, notice
 from mha_viz.session.numbers import table_csv
 
@@ -16,8 +18,9 @@ Option = TypeVar("Option", str, int)
 
 def one_of(label: str, options: Sequence[Option], default: Option, key: str) -> Option:
     """A choice that the link carries; a link that asks for something else gets a word."""
-    if key in st.session_state and st.session_state[key] not in options:
+    if (before := st.session_state.get(key)) is not None and before not in options:
         del st.session_state[key]  # another model may not have what was chosen before
+        notice(f"{label} {before} does not fit this model; {default} is shown.")
     chosen: Option = st.segmented_control(
         label, options, default=default, key=key, bind="query-params", required=True,
         width="content",
@@ -49,6 +52,14 @@ def may_start(key: str, multiply_adds: float, label: str, words: str) -> bool:
         return True
     st.markdown(words)
     return st.button(label, on_click=asked.add, args=(key,), type="primary", key=f"start {label}")
+
+
+def square(figure: go.Figure, key: str, alt: str) -> None:
+    """A figure as high as it is wide, on a screen of any width."""
+    with st.container(key=f"square_{key}", height="stretch"):
+        st.plotly_chart(
+            figure, key=key, theme=None, config=CONFIG, height="stretch", alt=alt
+        )  # fmt: skip
 
 
 def facts(rows: dict[str, str]) -> None:

@@ -14,8 +14,8 @@ from mha_viz.figures.lines import Line, Ticks, line_chart
 from mha_viz.figures.tiles import running_figure, tiles_figure
 from mha_viz.memory_use import Use, attention_memory
 from mha_viz.session.attention import CONFIG, caption, model_name
-from mha_viz.session.messages import notice, plain, problem
-from mha_viz.session.variants.common import one_of, table_download
+from mha_viz.session.messages import escaped, notice, plain, problem
+from mha_viz.session.variants.common import one_of, square, table_download
 from mha_viz.session.variants.stepper import steps
 from mha_viz.session.view import View
 from mha_viz.tiled import Tile
@@ -62,7 +62,7 @@ def _memory(view: View) -> None:
         caption(
             "Memory of attention",
             f"the most bytes at once over T positions; {H} heads of {d_h} as in "
-            f"{model_name(view)}, random q, k and v in float32. Measured on this computer's CPU, "
+            f"{escaped(model_name(view))}, random q, k and v in float32. Measured on this computer's CPU, "
             "both ways in one go, without the inputs; both axes are logarithmic.",
         )
         _memory_chart(view, uses)
@@ -174,10 +174,9 @@ def _tile(view: View, found: Tiled, at: int) -> None:
     weights = np.where(np.isinf(tile.scores.numpy()), np.nan, weights)
     ranges = [(each.queries, each.keys) for each in found.tiles]
     with left:
-        st.plotly_chart(
-            tiles_figure(ranges, at, weights, tokens, view.theme, sizes=view.sizes),
-            key="tiles", theme=None, config=CONFIG, height=440,
-            alt=f"Tile {at + 1} of {len(ranges)}: queries {_span(tile.queries)}, keys "
+        square(
+            tiles_figure(ranges, at, weights, tokens, view.theme, sizes=view.sizes), "tiles",
+            f"Tile {at + 1} of {len(ranges)}: queries {_span(tile.queries)}, keys "
             f"{_span(tile.keys)}.",
         )  # fmt: skip
     with right:
@@ -214,7 +213,7 @@ def _limits(values: Array) -> tuple[float, float]:
 def _words(found: Tiled, tokens: tuple[str, ...], at: int) -> str:
     tile, n = found.tiles[at], len(found.tiles)
     last = at + 1 == n or found.tiles[at + 1].queries != tile.queries
-    ends = ", ".join(plain(tokens[i]) for i in (tile.queries[0], tile.queries[-1]))
+    ends = " to ".join(plain(tokens[i]) for i in dict.fromkeys((tile.queries[0], tile.queries[-1])))
     said = (
         f"Tile {at + 1} of {n}: queries {_span(tile.queries)} ({ends}) look at keys "
         f"{_span(tile.keys)}."

@@ -34,6 +34,7 @@ class Measurement:
     pieces: Sequence[list[int]]
     groups: Sequence[int]
     stop: threading.Event = field(default_factory=threading.Event)
+    waits: bool = True  # for its turn
     n_done: int = 0  # pieces, over all groups
     error: str = "The measurement broke off; the server's log may say why. Try again."
     ended: bool = False
@@ -61,6 +62,7 @@ class Measurement:
                     break
             else:
                 try:
+                    self.waits = False
                     self._measure()
                 finally:
                     _turn.release()

@@ -12,10 +12,10 @@ from torch import Tensor
 
 from mha_viz.attention import MultiHeadAttention
 from mha_viz.figures.masks import mask_figure, masked_pattern
-from mha_viz.session.attention import CONFIG, caption
+from mha_viz.session.attention import caption
 from mha_viz.session.messages import notice, problem
 from mha_viz.session.numbers import download
-from mha_viz.session.variants.common import a_number, facts, one_of
+from mha_viz.session.variants.common import a_number, facts, one_of, square
 from mha_viz.session.view import View
 from mha_viz.trace import Array
 
@@ -110,21 +110,20 @@ def _pictures(view: View, name: str, found: Masked) -> None:
     n_allowed, n = int(found.mask.sum()), found.mask.size
     with left:
         caption("The mask", "a row asks, a column is read; blue: it may look, blank: it may not.")
-        st.plotly_chart(
+        square(
             mask_figure(found.mask, found.queries, found.keys, view.theme, sizes=view.sizes),
-            key="mask_map", theme=None, config=CONFIG, height=440,
-            alt=f"The {name} mask: {n_allowed:,} of {n:,} pairs may look.",
+            "mask_map", f"The {name} mask: {n_allowed:,} of {n:,} pairs may look.",
         )  # fmt: skip
     with right:
         caption(
             f"L{view.layer} H{view.head} under it",
             "each row adds up to 1, or to 0 without a key; colour = √ weight.",
         )
-        st.plotly_chart(
+        square(
             masked_pattern(
                 found.pattern, found.mask, found.queries, found.keys, view.theme, sizes=view.sizes
             ),
-            key="masked_map", theme=None, config=CONFIG, height=440, alt=_alt(view, found),
+            "masked_map", _alt(view, found),
         )  # fmt: skip
 
 

@@ -86,7 +86,7 @@ def _arithmetic(view: View, G: int, own: int) -> None:
 
     T = config.n_positions
     change = f" from G = {own} to G = {G}" if own != G else ""
-    caption("What it saves", f"{model_name(view)}{change}; {n_bytes} bytes a number.")
+    caption("What it saves", f"{escaped(model_name(view))}{change}; {n_bytes} bytes a number.")
     st.latex(r"\text{weights} = 2\,C\,H\,d_h + 2\,C\,G\,d_h + \text{biases}")
     st.latex(r"\text{cache} = 2\,L\,G\,d_h \ \text{numbers a token}")
     facts(
@@ -160,14 +160,14 @@ def _chart(
         x_ticks=Ticks(range(len(groups)), [str(n) for n in groups]),
         x_range=(-0.3, len(groups) - 0.7), marked=groups.index(G), sizes=view.sizes,
     )  # fmt: skip
-    told = ", ".join(f"G = {n}: {found[n]:.3f}" for n in order) or "nothing measured yet"
+    numbers = ", ".join(f"G = {n}: {found[n]:.3f}" for n in order) or "nothing measured yet"
     st.plotly_chart(
-        figure, key="loss_by_G", theme=None, config=CONFIG, height=270, alt=f"Loss: {told}."
+        figure, key="loss_by_G", theme=None, config=CONFIG, height=270, alt=f"Loss: {numbers}."
     )
     if running is not None:
         share = running.share
-        waits = " (waits for another measurement)" if not running.n_done else ""
-        st.progress(share, text=f"Measuring, {share:.0%}{waits}")
+        told = "Waiting for another measurement" if running.waits else f"Measuring, {share:.0%}"
+        st.progress(share, text=told)
         st.button("Stop", on_click=running.stop.set, key="stop_measuring")
         return
     _end(view, groups, parts, key, found)

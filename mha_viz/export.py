@@ -1,0 +1,220 @@
+"""What is on the screen, to take away: a page that opens offline, and numbers as CSV, JSON or npz.
+
+A figure carries its own numbers, so any of them can be had from it. Pictures (PNG, SVG) are made in
+the browser, which has drawn them already.
+"""
+
+import base64
+import csv
+import html
+import io
+import json
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would take for a formula
+PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "plotly", "streamlit")
+Table = tuple[list[str], list[list[Any]]]  # header, rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Picture:
+    """A figure with what is said of it: its name for files, and the caption under it.
+
+    `table` makes its numbers where the figure does not carry them, as an image does not.
+    """
+
+    name: str
+    figure: go.Figure = field(repr=False)
+    caption: str = ""
+    table: Callable[[], Table] | None = field(default=None, repr=False)
+
+    def csv(self) -> str:
+        """The numbers as CSV."""
+        return table_csv(*(self.table() if self.table else figure_table(self.figure)))
+
+
+def safe(text: str) -> str:
+    """The text so that a spreadsheet shows it and runs nothing."""
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
+def table_csv(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table as CSV; text that a spreadsheet would run is shown instead."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
+    for row in (header, *rows):
+        writer.writerow([safe(cell) if isinstance(cell, str) else cell for cell in row])
+    return buffer.getvalue()
+
+
+def matrix_csv(matrix: NDArray[np.float32], rows: Sequence[str] = ()) -> str:
+    """A matrix `[n, m]` as CSV, each row after its number and, where there is one, its token."""
+    names = rows or [""] * len(matrix)
+    header = ["row", "token", *map(str, range(matrix.shape[1]))]
+    body = [[i, names[i], *map(float, row)] for i, row in enumerate(matrix)]
+    return table_csv(header, body)
+
+
+def figure_table(figure: go.Figure) -> Table:
+    """A row for each mark of the figure: trace, place on both axes with its label, and value.
+
+    The value of a heatmap's cell is what its hover says; a blank cell has no row.
+    """
+    spec = figure.to_plotly_json()
+    labels = {axis: _labels(spec["layout"].get(f"{axis}axis", {})) for axis in "xy"}
+    rows: list[list[Any]] = []
+    for number, trace in enumerate(spec["data"]):
+        name = str(trace.get("name") or f"{trace['type']} {number}")
+        for x, y, value in _marks(trace):
+            rows.append([name, x, labels["x"].get(x, ""), y, labels["y"].get(y, ""), value])
+    return ["trace", "x", "x label", "y", "y label", "value"], rows
+
+
+def figure_json(figure: go.Figure) -> str:
+    """The figure as JSON with plain lists, as any Plotly reads it."""
+    return json.dumps(_plain(figure.to_plotly_json()), ensure_ascii=False, allow_nan=False)
+
+
+def figure_npz(figure: go.Figure) -> bytes:
+    """The arrays of a figure as npz, with the names `trace0_z`, `trace0_x`, and so on.
+
+    The labels of the axes are `x_labels` and `y_labels`, at the places `x_ticks` and `y_ticks`.
+    """
+    spec = figure.to_plotly_json()
+    arrays: dict[str, NDArray[Any]] = {}
+    for number, trace in enumerate(spec["data"]):
+        for key in ("x", "y", "z", "base", "customdata"):
+            if key in trace and (array := _array(trace[key])) is not None:
+                arrays[f"trace{number}_{key}"] = array
+    for axis in "xy":
+        labels = _labels(spec["layout"].get(f"{axis}axis", {}))
+        if labels:
+            arrays[f"{axis}_ticks"] = np.array(list(labels), dtype=np.float64)
+            arrays[f"{axis}_labels"] = np.array(list(labels.values()))
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    return buffer.getvalue()
+
+
+def page(title: str, pictures: Sequence[Picture], facts: Mapping[str, object], text: str) -> str:
+    """One HTML that opens without a network: figures with captions, facts, and the text.
+
+    Of several pictures the first brings plotly.js, once, inside the file.
+    """
+    parts = []
+    for number, picture in enumerate(pictures):
+        drawn = picture.figure.to_html(
+            full_html=False, include_plotlyjs=number == 0,
+            config={"displaylogo": False, "responsive": True},
+        )  # fmt: skip
+        parts.append(
+            f"<figure>{drawn}<figcaption>{html.escape(picture.caption)}</figcaption></figure>"
+        )
+    rows = "".join(
+        f"<dt>{html.escape(name)}</dt><dd>{html.escape(str(value))}</dd>"
+        for name, value in facts.items()
+    )
+    shown = html.escape(text)
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{html.escape(title)}</title><style>{STYLE}</style></head><body>"
+        f"<h1>{html.escape(title)}</h1>{''.join(parts)}<h2>Text</h2><pre>{shown}</pre>"
+        f"<h2>How this was made</h2><dl>{rows}</dl></body></html>"
+    )
+
+
+STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:1rem auto;padding:0 1rem}"
+    "figure{margin:1rem 0}pre{white-space:pre-wrap;overflow-wrap:anywhere}"
+    "dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem}"
+    "dd{margin:0;overflow-wrap:anywhere}"
+)
+
+
+def versions() -> dict[str, str]:
+    """The versions of what computed and drew, of those that are installed."""
+    found = {"Python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _marks(trace: Mapping[str, Any]) -> list[tuple[Any, Any, Any]]:
+    if trace["type"] == "heatmap":
+        return _cells(trace)
+    x, y = (_list(trace.get(axis)) for axis in "xy")
+    if "base" in trace:  # bars that are cells: where they begin says where they are
+        data = _list(trace.get("customdata")) or [None] * len(x)
+        return list(zip(x, _list(trace["base"]), data, strict=False))
+    return [(a, b, b if trace.get("orientation") != "h" else a) for a, b in zip(x, y, strict=False)]
+
+
+def _cells(trace: Mapping[str, Any]) -> list[tuple[Any, Any, Any]]:
+    z = _array(trace.get("customdata", trace["z"]))
+    if z is None or z.ndim != 2:
+        z = np.asarray(_array(trace["z"]), dtype=np.float64)
+    xs, ys = (
+        _list(trace[axis])
+        if axis in trace
+        else [trace.get(f"{axis}0", 0) + trace.get(f"d{axis}", 1) * i for i in range(n)]
+        for axis, n in (("x", z.shape[1]), ("y", z.shape[0]))
+    )
+    return [
+        (xs[j], ys[i], float(z[i, j]))
+        for i in range(z.shape[0])
+        for j in range(z.shape[1])
+        if np.isfinite(z[i, j])
+    ]
+
+
+def _labels(axis: Mapping[str, Any]) -> dict[Any, str]:
+    """Places and labels of an axis; what was escaped for Plotly is text again."""
+    places, texts = _list(axis.get("tickvals")), _list(axis.get("ticktext"))
+    return {p: html.unescape(str(t)) for p, t in zip(places, texts, strict=False)}
+
+
+def _list(values: Any) -> list[Any]:
+    array = _array(values)
+    if array is not None:
+        return list(array.tolist())
+    return list(values) if isinstance(values, list | tuple | np.ndarray) else []
+
+
+def _array(values: Any) -> NDArray[Any] | None:
+    """The numbers of a figure's property, also where Plotly packed them; None for others."""
+    if isinstance(values, dict) and "bdata" in values:
+        flat = np.frombuffer(base64.b64decode(values["bdata"]), dtype=values["dtype"])
+        shape = str(values.get("shape", "")).replace(" ", "")
+        return flat.reshape([int(n) for n in shape.split(",")]) if shape else flat
+    if values is None:
+        return None
+    array = np.asarray(values)
+    return array if array.dtype.kind in "biuf" else None
+
+
+def _plain(value: Any) -> Any:
+    """Lists in place of arrays, and None in place of what JSON has no number for."""
+    if isinstance(value, dict):
+        packed = _array(value)
+        return _plain(packed) if packed is not None else {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value

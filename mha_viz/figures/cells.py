@@ -1,0 +1,148 @@
+"""Numbers of query and key that are no plain weights: scores, norms, weights on a log scale."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from mha_viz.figures.heatmap import GAPS_UP_TO, LABEL, Window, whole
+from mha_viz.figures.text import literal
+from mha_viz.figures.theme import MONO, NORMAL, SANS, Theme, Type, colorscale, diverging_scale
+from mha_viz.tokens import shorten
+from mha_viz.trace import Array
+
+Colours = Literal["signed", "root", "log"]
+MAX_TICKS = 20  # labels a side, which touch on the 260 pixels of a third of the page
+BAR = 44  # pixels below the cells for the colour bar
+DECADES = 4  # of the log scale, down from its top
+
+
+def cell_map(
+    values: Array,
+    tokens: Sequence[str],
+    theme: Theme,
+    *,
+    colours: Colours,
+    top: float,
+    window: Window | None = None,
+    ticks: int = MAX_TICKS,
+    sizes: Type = NORMAL,
+) -> go.Figure:
+    """The values `[T, T]`, a row a query, or a window of them; NaN is blank.
+
+    "signed" colours reach from -top to top, blue and orange; "root" ones follow the square root of
+    the share of top; "log" ones its logarithm, over DECADES. The hover shows the value itself. Of
+    more than MAX_CELLS a side each cell is the one of largest size in a square block.
+    """
+    seen = window or whole(len(tokens))
+    block = seen.block
+    q0, k0 = seen.first_query, seen.first_key
+    cells = largest(values[q0 : seen.end_query, k0 : seen.end_key], block)
+    gap = 1 if max(cells.shape) <= GAPS_UP_TO else 0
+    centre = (block - 1) / 2
+    many = " at most" if block > 1 else ""
+    heatmap = {
+        "type": "heatmap", "z": _place(cells, colours, top), "customdata": cells,
+        "x0": k0 + centre, "dx": block, "y0": q0 + centre, "dy": block, "xgap": gap, "ygap": gap,
+        "zmin": -1 if colours == "signed" else 0, "zmax": 1, "hoverongaps": False,
+        "colorscale": diverging_scale(theme) if colours == "signed" else colorscale(theme),
+        "hovertemplate": f"from %{{y}} to %{{x}}: %{{customdata:.4~g}}{many}<extra></extra>",
+        "colorbar": _bar(colours, top, theme, sizes),
+    }  # fmt: skip
+    layout = {
+        "template": "none", "dragmode": False, "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)", "font": {"family": SANS, "color": theme.ink},
+        "margin": {"l": _room(tokens, sizes), "t": _room(tokens, sizes), "r": 6, "b": BAR},
+        "hoverlabel": {"bgcolor": theme.surface, "bordercolor": theme.query,
+                       "font": {"family": MONO, "size": sizes.tick + 1, "color": theme.ink}},
+        **_axes(tokens, seen, ticks, theme, sizes),
+    }  # fmt: skip
+    return go.Figure(data=[heatmap], layout=layout)
+
+
+def largest(values: Array, block: int) -> Array:
+    """Of each block x block square the value of the largest size, with its sign; NaN if all is."""
+    if block == 1:
+        return values
+    rows, columns = (np.arange(0, n, block) for n in values.shape)
+
+    def most(x: Array) -> Array:
+        found: Array = np.maximum.reduceat(np.maximum.reduceat(x, rows, 0), columns, 1)
+        return found
+
+    blank = np.isnan(values)
+    up = most(np.where(blank, -np.inf, values))
+    down = most(np.where(blank, -np.inf, -values))
+    found: Array = np.where(up >= down, up, -down).astype(np.float32)
+    found[np.isneginf(up)] = np.nan
+    return found
+
+
+def _place(cells: Array, colours: Colours, top: float) -> NDArray[np.float32]:
+    share = cells / np.float32(top or 1.0)
+    if colours == "signed":
+        return share
+    if colours == "root":
+        root: Array = np.sqrt(share)
+        return root
+    floor = np.float32(10.0**-DECADES)
+    place: Array = 1 + np.log10(np.maximum(share, floor)) / np.float32(DECADES)
+    return place
+
+
+def _bar(colours: Colours, top: float, theme: Theme, sizes: Type) -> dict[str, object]:
+    """The colour bar under the cells, with a few of the values that its colours stand for."""
+    if colours == "signed":
+        shares, at = [-1.0, 0.0, 1.0], [-1.0, 0.0, 1.0]
+    elif colours == "root":
+        shares, at = [0.0, 0.05, 0.2, 0.5, 1.0], [v**0.5 for v in (0.0, 0.05, 0.2, 0.5, 1.0)]
+    else:
+        shares = [10.0**-d for d in range(DECADES, -1, -1)]
+        at = [d / DECADES for d in range(DECADES + 1)]
+    labels = [_short(share * top) for share in shares]
+    if colours == "log":
+        labels[0] = f"≤ {labels[0]}"
+    return {
+        "orientation": "h", "x": 0, "xanchor": "left", "y": 0, "yanchor": "top", "ypad": 8,
+        "xpad": 0, "len": 0.8, "thickness": 8, "outlinewidth": 0, "ticks": "", "tickangle": 0,
+        "tickvals": at, "ticktext": labels,
+        "tickfont": {"size": sizes.tick - 1, "color": theme.muted},
+    }  # fmt: skip
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}".replace("-", "−").replace("e−0", "e−")
+
+
+def _room(tokens: Sequence[str], sizes: Type) -> float:
+    widest = max(len(shorten(token, LABEL)) for token in tokens)
+    return widest * 0.6 * sizes.tick + 10  # the advance of a monospaced letter is 0.6 em
+
+
+def _axes(
+    tokens: Sequence[str], seen: Window, most: int, theme: Theme, sizes: Type
+) -> dict[str, dict[str, object]]:
+    shared: dict[str, object] = {
+        "showgrid": False, "zeroline": False, "showline": False, "ticks": "", "fixedrange": True,
+        "constrain": "domain", "type": "linear", "ticklabeloverflow": "allow",
+        "tickfont": {"size": sizes.tick, "family": MONO, "color": theme.ink},
+    }  # fmt: skip
+
+    def labels(first: int, end: int) -> dict[str, object]:
+        at = list(range(first, end, -(-(end - first) // most)))
+        return {"tickvals": at, "ticktext": [literal(shorten(tokens[i], LABEL)) for i in at]}
+
+    keys = {
+        "side": "top", "tickangle": -90, "constraintoward": "left",
+        "range": [seen.first_key - 0.5, seen.end_key - 0.5],
+    }  # fmt: skip
+    queries = {
+        "scaleanchor": "x", "constraintoward": "top",
+        "range": [seen.end_query - 0.5, seen.first_query - 0.5],
+    }  # fmt: skip
+    return {
+        "xaxis": shared | keys | labels(seen.first_key, seen.end_key),
+        "yaxis": shared | queries | labels(seen.first_query, seen.end_query),
+    }

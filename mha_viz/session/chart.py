@@ -1,0 +1,42 @@
+"""Every chart of a page: drawn without Plotly's bar, told in words, and there to be taken away."""
+
+from collections.abc import Callable
+from typing import Any
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from mha_viz.export import Picture, Table
+
+CONFIG = {"displayModeBar": False, "doubleClick": False, "scrollZoom": False, "showTips": False}
+
+
+def chart(
+    figure: go.Figure,
+    *,
+    key: str,
+    alt: str,
+    place: Any = st,
+    name: str = "",
+    table: Callable[[], Table] | None = None,
+    **how: Any,
+) -> None:
+    """Draws the figure under a key, with `alt` for those who do not see it.
+
+    `name` is what files are called, the key unless given; `place` is where it is drawn; `table`
+    makes the numbers where the figure does not carry them.
+    """
+    drawn: dict[str, Picture] = st.session_state.setdefault("drawn", {})
+    drawn[key] = Picture(name or key, figure, alt, table)
+    place.plotly_chart(figure, key=key, alt=alt, theme=None, config=CONFIG, **how)
+
+
+def forget() -> None:
+    """Forgets the charts of the run before."""
+    st.session_state["drawn"] = {}
+
+
+def drawn() -> dict[str, Picture]:
+    """The charts of this run by their keys."""
+    found: dict[str, Picture] = st.session_state.get("drawn", {})
+    return found

@@ -1,0 +1,211 @@
+"""What the Compare page is made of: two traces, aligned tokens, and what each head changed."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from mha_viz import compare, pruning
+from mha_viz.compare import Alignment, Change
+from mha_viz.errors import MhaVizError
+from mha_viz.figures.head_map import head_map
+from mha_viz.figures.values import matrix_heatmap
+from mha_viz.session import inputs, models
+from mha_viz.session.attention import caption
+from mha_viz.session.chart import chart
+from mha_viz.session.messages import escaped, notice, problem
+from mha_viz.session.numbers import download, download_table
+from mha_viz.session.pruning import board
+from mha_viz.session.view import View
+from mha_viz.trace import Trace
+
+AGAINST = ["another text", "another model", "without heads"]
+MOST_SHOWN = 256  # aligned tokens a side of a heatmap
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Other:
+    """What the text in the sidebar is compared with."""
+
+    trace: Trace
+    words: str  # its name in caches
+    name: str  # in captions
+
+
+def other(view: View) -> Other | None:
+    """The other side; None after the page has said what is missing."""
+    against = st.segmented_control(
+        "Against", AGAINST, default=AGAINST[0], key="against", bind="query-params", required=True,
+        label_visibility="collapsed",
+    )  # fmt: skip
+    if against == AGAINST[0]:
+        return _other_text(view)
+    return _other_model(view) if against == AGAINST[1] else _without_heads(view)
+
+
+def _other_text(view: View) -> Other | None:
+    first = view.trace.text.replace("king", "queen") if "king" in view.trace.text else ""
+    text = st.text_area(
+        "The other text", first or f"{view.trace.text} ", key="other_text", bind="query-params",
+        height=90,
+    )  # fmt: skip
+    if not text:
+        st.info("Type a second text; tokens that both have in the same order are aligned.")
+        return None
+    found = inputs.traced(view.source, view.device, text, view.trace.cut)
+    return None if found is None else Other(found[0], found[1], "the other text")
+
+
+def _other_model(view: View) -> Other | None:
+    source = st.selectbox(
+        "The other model", list(models.TITLES), key="other_model", bind="query-params",
+        accept_new_options=True, help="With as many layers and heads as the first",
+    )  # fmt: skip
+    loaded = inputs.obtain(source or "bundled", view.device)
+    if loaded is None:
+        return None
+    found = inputs.traced(source or "bundled", view.device, view.trace.text, view.trace.cut)
+    return None if found is None else Other(found[0], found[1], loaded.description.name)
+
+
+def _without_heads(view: View) -> Other | None:
+    off = board.heads_off(view)
+    if not off:
+        st.info("Name heads that are off, for example L0H1-L3H4, or choose them under Pruning.")
+        return None
+    words = f"{view.words} {off}"
+    some = "1 head" if len(off) == 1 else f"{len(off)} heads"
+    return Other(_gated(words, off, _view=view), words, f"without {some}")
+
+
+@st.cache_resource(max_entries=8, show_spinner="Running without these heads…")
+def _gated(words: str, off: tuple[pruning.Head, ...], *, _view: View) -> Trace:
+    del words  # only tells texts apart
+    gate = pruning.gate_without(_view.model.config, off).numpy()
+    return _view.model.trace_ids(_view.trace.token_ids, head_gate=gate)
+
+
+def show(view: View, other: Other) -> None:
+    """The diff of the tokens, the map of changes, and the chosen head on both sides."""
+    try:
+        alignment, change = _changes(view.words, other.words, _a=view.trace, _b=other.trace)
+    except MhaVizError as error:
+        problem(str(error))
+        return
+    _tokens(view, other, alignment)
+    if not change.n_queries:
+        notice("No token after the first stands in both: there is nothing to compare.")
+        return
+    left, right = st.columns([2, 3], gap="medium")
+    with left:
+        _map(view, change)
+        _most(view, change)
+    with right:
+        _patterns(view, other, alignment)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Comparing every head…")
+def _changes(words: str, others: str, *, _a: Trace, _b: Trace) -> tuple[Alignment, Change]:
+    alignment = compare.align_traces(_a, _b)
+    return alignment, compare.change(_a, _b, alignment)
+
+
+def _tokens(view: View, other: Other, alignment: Alignment) -> None:
+    caption(
+        "Tokens",
+        f"{len(alignment)} stand in both in the same order and are aligned, as a diff finds them; "
+        "the others are struck through above and underlined below.",
+    )
+    sides = ((view.trace, alignment.a, "s"), (other.trace, alignment.b, "u"))
+    lines = []
+    for trace, kept, tag in sides:
+        same = set(kept.tolist())
+        words = [
+            escaped(t) if i in same else f"<{tag}>{escaped(t)}</{tag}>"
+            for i, t in enumerate(trace.tokens[:400])
+        ]
+        more = " …" if trace.n_tokens > 400 else ""
+        lines.append(f"<div>{' '.join(words)}{more}</div>")
+    st.html(f'<div class="diff">{"".join(lines)}</div>')
+
+
+def _map(view: View, change: Change) -> None:
+    top = float(np.nanmax(change.distance, initial=0.01))
+    caption("Change of each head", f"{compare.DISTANCE}; colour from 0 to {top:.2f}.")
+    L = len(change.distance)
+    chart(
+        head_map(
+            change.distance, view.theme, bounds=(0.0, top), chosen=(view.layer, view.head),
+            name="change", sizes=view.sizes,
+        ),
+        key="change_map", on_select=_clicked, selection_mode="points",
+        height=min(560, 60 + 44 * L), alt=f"Change of each head, at most {top:.3f}.",
+    )  # fmt: skip
+
+
+def _clicked() -> None:
+    points = st.session_state["change_map"]["selection"]["points"]
+    if points:
+        layer, head, *_ = points[0]["customdata"]
+        st.session_state["at"] = f"L{layer}H{head}"
+
+
+def _most(view: View, change: Change) -> None:
+    order = np.argsort(-np.nan_to_num(change.distance, nan=-1.0), axis=None)[:5]
+    with st.container(horizontal=True):
+        for flat in order:
+            layer, head = np.unravel_index(flat, change.distance.shape)
+            st.button(
+                f"L{layer} H{head} · {change.distance[layer, head]:.2f}",
+                key=f"change L{layer}H{head}", on_click=_choose, args=(f"L{layer}H{head}",),
+            )  # fmt: skip
+    download_table(
+        "change.csv", ["layer", "head", "distance", "elsewhere before", "elsewhere after"],
+        [
+            [layer, head, float(d), float(change.elsewhere_a[layer, head]),
+             float(change.elsewhere_b[layer, head])]
+            for (layer, head), d in np.ndenumerate(change.distance)
+        ],
+    )  # fmt: skip
+
+
+def _choose(at: str) -> None:
+    st.session_state["at"] = at
+
+
+def _patterns(view: View, other: Other, alignment: Alignment) -> None:
+    a, b = compare.aligned_patterns(view.trace, other.trace, view.layer, view.head, alignment)
+    tokens = [view.trace.tokens[i] for i in alignment.a]
+    if len(tokens) > MOST_SHOWN:
+        notice(f"The first {MOST_SHOWN} of {len(tokens):,} aligned tokens are drawn.")
+        a, b, tokens = a[:MOST_SHOWN, :MOST_SHOWN], b[:MOST_SHOWN, :MOST_SHOWN], tokens[:MOST_SHOWN]
+    causal = np.tri(len(tokens), dtype=bool)
+    name = f"L{view.layer} H{view.head}"
+    first, second = st.columns(2, gap="small")
+    for column, title, pattern in ((first, "this text", a), (second, other.name, b)):
+        with column:
+            caption(name, f"{title}, aligned tokens.")
+            chart(
+                matrix_heatmap(
+                    np.where(causal, pattern, np.nan), view.theme, rows="from", columns="to",
+                    weights=True, both=True, tokens=tokens, sizes=view.sizes,
+                ),
+                key=f"side {title}", height=330,
+                alt=f"Pattern of {name} on {title}, {len(tokens)} aligned tokens.",
+            )  # fmt: skip
+    difference = (b - a).astype(np.float32)
+    top = float(np.abs(difference).max()) or 1.0
+    caption(
+        f"{name}, the difference",
+        f"{escaped(other.name)} minus this text: orange is more, blue is less, 0 has no colour; "
+        f"the largest is {top:.2f}.",
+    )
+    chart(
+        matrix_heatmap(
+            np.where(causal, difference, np.nan), view.theme, rows="from", columns="to", both=True,
+            tokens=tokens, sizes=view.sizes,
+        ),
+        key="difference", height=420,
+        alt=f"Difference of the patterns of {name}, at most {top:.3f}.",
+    )  # fmt: skip
+    download("difference.csv", difference, rows=tokens)

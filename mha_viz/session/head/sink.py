@@ -1,0 +1,1 @@
+def show(view): pass

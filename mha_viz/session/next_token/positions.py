@@ -1,0 +1,129 @@
+"""The Every position part: what the model expects after each token, and what did follow."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import streamlit as st
+
+from mha_viz import expectations
+from mha_viz.expectations import POSITIONS, Expected
+from mha_viz.figures.token_grid import Grid, height, token_grid
+from mha_viz.session.attention import caption
+from mha_viz.session.messages import plain
+from mha_viz.session.next_token.common import (
+    COLUMNS,
+    drawn,
+    found,
+    names,
+    pin,
+    tokens_box,
+    window,
+)
+from mha_viz.session.numbers import download_table
+from mha_viz.session.running import Told
+from mha_viz.session.variants.common import one_of
+from mha_viz.session.view import View
+
+KEPT = 10  # likeliest tokens of each position
+SURPRISES = 5  # positions that are named in a long text
+
+
+def show(view: View) -> None:
+    """The table, and how well the model expected this text."""
+    seen_so_far = _expected(view)
+    if seen_so_far is None:
+        return
+    n = len(seen_so_far.ids)
+    _score(view, seen_so_far)
+    if n > COLUMNS:
+        _surprises(view, seen_so_far)
+    top = one_of("Likeliest", [3, 5, KEPT], 5, "likeliest")
+    _table(view, seen_so_far, window(view, n), top)
+    _save(view, seen_so_far)
+
+
+def _expected(view: View) -> Expected | None:
+    model, ids = view.model, view.trace.token_ids
+
+    def work(told: Told) -> Iterator[Expected]:
+        yield from expectations.expected(
+            model, ids, min(KEPT, model.config.vocab_size), on_progress=told
+        )
+
+    parts, _ = found(
+        "positions", f"expected {view.words}", work, total=-(-len(ids) // POSITIONS),
+        what=f"parts of {POSITIONS} tokens",
+    )  # fmt: skip
+    return expectations.join(parts) if parts else None
+
+
+def _score(view: View, seen: Expected) -> None:
+    """Loss, perplexity, and how often the model was right."""
+    losses = seen.losses[~np.isnan(seen.losses)].astype(np.float64)
+    if not len(losses):
+        st.info("Nothing follows the only token, so it has no loss: type a second one.")
+        return
+    ranks = seen.ranks[seen.ranks > 0]
+    loss = float(losses.mean())
+    perplexity = f"{math.exp(loss):,.1f}" if loss < 20 else "beyond all bounds"
+    st.html(
+        f'<div class="score"><span><b>{loss:.3f}</b> nats a token, mean over '
+        f"{len(losses):,}</span><span>perplexity <b>{perplexity}</b></span>"
+        f"<span>the likeliest was right <b>{(ranks == 1).mean():.0%}</b></span>"
+        f"<span>among the first five <b>{(ranks <= 5).mean():.0%}</b></span></div>"
+    )
+
+
+def _surprises(view: View, seen: Expected) -> None:
+    """The tokens that were expected least; a press goes there."""
+    caption("Least expected", "tokens of the largest loss, in nats; a press goes there.")
+    losses = np.nan_to_num(seen.losses, nan=-1.0)
+    with st.container(horizontal=True):
+        for at in np.argsort(-losses, kind="stable")[:SURPRISES].tolist():
+            name = plain(view.trace.tokens[at + 1])
+            st.button(
+                f"{name} ({at + 1:,}) · {losses[at]:.1f}", on_click=pin, args=(at,),
+                key=f"to position {at}",
+            )  # fmt: skip
+
+
+def _table(view: View, seen: Expected, at: range, top: int) -> None:
+    tokens, n, V = view.trace.tokens, len(seen.ids), view.model.config.vocab_size
+    part = slice(at.start, at.stop)
+    ids, shares = seen.ids[part, :top].T, seen.probabilities[part, :top].T
+    labels = _in_rows(names(view, ids.ravel().tolist()), len(at))
+    follows = [tokens[i + 1] if i + 1 < len(tokens) else "?" for i in at]
+    actual = np.array([*view.trace.token_ids, -1])[at.start + 1 : at.stop + 1]
+    caption(
+        "After each token",
+        f"the {len(ids)} likeliest next tokens, each on its probability; framed is the one that "
+        f"does follow. Below: that one, its rank among {V:,}, its probability and its loss, "
+        f"−ln of it, in nats.{drawn(at, n)}",
+    )
+    grid = Grid(
+        columns=[tokens[i] for i in at],
+        rows=[str(rank + 1) for rank in range(len(ids))],
+        tokens=labels,
+        probabilities=shares,
+        hovers=[
+            [
+                f"after {tokens_at(view, i)}<br>{_literal(label)} {share:.4f}, rank {rank + 1}"
+                for i, label, share in zip(at, row, row_shares, strict=True)
+            ]
+            for rank, (row, row_shares) in enumerate(zip(labels, shares, strict=True))
+        ],
+        outlined=ids == actual,
+        notes=_notes(seen, at, follows),
+        first=at.start,
+        chosen=view.token,
+    )
+    tokens_box(
+        token_grid(grid, view.theme, sizes=view.sizes), key="positions", name="next-tokens",
+        height=height(len(ids), len(grid.notes), sizes=view.sizes), n=len(at),
+        alt="; ".join(
+            f"after {tokens[i]} ({i}): {labels[0][c]} {shares[0, c]:.2f}"
+            + (f", follows {follows[c]}, rank {seen.ranks[i]:,}" if seen.ranks[i] else "")
+            for c, i in enumerate(at)
+        ),
+    )  # fmt: skip

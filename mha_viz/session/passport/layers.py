@@ -1,0 +1,77 @@
+"""Many heads in one pattern: mean, maximum, and attention rollout, each with what it leaves out."""
+
+import streamlit as st
+
+from mha_viz.errors import MhaVizError
+from mha_viz.figures.heatmap import Window, head_heatmap
+from mha_viz.figures.theme import NORMAL, STAGE, THEMES
+from mha_viz.heads.rollout import AGGREGATES, max_pattern, mean_pattern, rollout
+from mha_viz.session.attention import caption
+from mha_viz.session.chart import chart
+from mha_viz.session.messages import escaped, problem
+from mha_viz.session.numbers import download
+from mha_viz.session.view import View
+from mha_viz.trace import Array
+
+ALL = "all layers"
+
+
+def show(view: View) -> None:
+    """The chosen way to merge heads, drawn, with its formula and its limits."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        way = st.segmented_control(
+            "Way", list(AGGREGATES), default="mean", key="aggregate", bind="query-params",
+            required=True, label_visibility="collapsed", width="content",
+        )  # fmt: skip
+        layers = [ALL, *(f"layer {i}" for i in range(view.trace.n_layers))]
+        where = st.selectbox(
+            "Layers", layers, key="of_layer", bind="query-params", label_visibility="collapsed",
+            width=160,
+        )  # fmt: skip
+    layer = None if where == ALL else int(where.removeprefix("layer "))
+    try:
+        pattern = _merged(view.words, way, layer, _view=view)
+    except MhaVizError as error:
+        problem(str(error))
+        return
+    told = AGGREGATES[way]
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        if layer is None:
+            over = "over all layers"
+        else:
+            over = f"up to layer {layer}" if way == "rollout" else f"over layer {layer}"
+        caption(told.title, f"{over}; a row looks from, a column is looked at.")
+        with st.container(key="map_box", height="stretch"):
+            chart(
+                head_heatmap(
+                    pattern.clip(0, 1), view.trace.tokens, THEMES[view.theme.name],
+                    scale=view.scale, dim_sink=view.dim_sink, sizes=STAGE if view.stage else NORMAL,
+                    window=_window(view),
+                ),
+                key="merged", height="stretch",
+                alt=f"{told.title} {over}: the last token looks most at "
+                    f"{view.trace.tokens[int(pattern[-1].argmax())]}.",
+            )  # fmt: skip
+    with right:
+        st.latex(told.formula)
+        st.markdown(told.limits)
+        if told.source:
+            st.caption(told.source)
+        last = pattern[-1]
+        best = last.argsort()[::-1][:5]
+        named = ", ".join(f"{escaped(view.trace.tokens[k])} ({k}) {last[k]:.2f}" for k in best)
+        st.html(f'<p class="caption">The last token reaches most: <b>{named}</b>.</p>')
+        download(f"{way}.csv", pattern, rows=view.trace.tokens)
+
+
+def _window(view: View) -> Window | None:
+    return view.window
+
+
+@st.cache_resource(max_entries=16, show_spinner="Merging all heads…")
+def _merged(words: str, way: str, layer: int | None, *, _view: View) -> Array:
+    trace = _view.trace
+    if way == "rollout":
+        return rollout(trace, None if layer is None else layer + 1)
+    return mean_pattern(trace, layer) if way == "mean" else max_pattern(trace, layer)

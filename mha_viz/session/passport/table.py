@@ -1,0 +1,188 @@
+"""The passport: a measure as a map, all of them as a table, heads alike, and published roles."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from mha_viz import effects, heads
+from mha_viz.errors import MhaVizError
+from mha_viz.figures.head_map import head_map
+from mha_viz.heads import MEASURES, NOT_MEASURED
+from mha_viz.heads.roles import check, roles_for
+from mha_viz.heads.similarity import DISTANCE, distances, most_alike
+from mha_viz.session.attention import caption
+from mha_viz.session.chart import chart
+from mha_viz.session.messages import problem
+from mha_viz.session.numbers import download_table
+from mha_viz.session.running import Told, results
+from mha_viz.session.tables import table
+from mha_viz.session.view import View
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SEEDS = 5
+
+
+def measured(view: View) -> "pd.DataFrame | None":
+    """The passport of every head on this text; None while it is being measured."""
+    model, text = view.model, view.trace.text
+
+    def work(told: Told) -> Iterator["pd.DataFrame"]:
+        yield heads.measure(
+            model, text, seeds=SEEDS, on_step=lambda done, total: told(done / total)
+        )
+
+    found, _ = results(f"passport {view.words}", work, total=1, what="passports")
+    return found[0] if found else None
+
+
+def choose() -> str:
+    """The measure that colours the map."""
+    chosen: str = st.segmented_control(
+        "Measure", list(MEASURES), default="induction", key="measure", bind="query-params",
+        required=True, label_visibility="collapsed",
+    )  # fmt: skip
+    return chosen
+
+
+def heads_by(view: View, frame: "pd.DataFrame", name: str) -> None:
+    """The map of one measure; a click chooses the head."""
+    measure = MEASURES[name]
+    shape = (view.trace.n_layers, view.trace.n_heads)
+    values: NDArray[np.float64] = frame[name].to_numpy(dtype=np.float64).reshape(shape)
+    low, high = measure.range
+    top = high if np.isfinite(high) else float(np.nanmax(values, initial=1.0))
+    best = divmod(int(np.nanargmax(values)), shape[1]) if np.isfinite(values).any() else (0, 0)
+    caption(
+        measure.title,
+        f"measured on {measure.measured_on}; colour from {low:g} to {top:.3g}. A click opens the "
+        "head.",
+    )
+    figure = head_map(
+        values, view.theme, bounds=(low, top), chosen=(view.layer, view.head),
+        name=measure.title.lower(), sizes=view.sizes,
+    )  # fmt: skip
+    chart(
+        figure, key="head_numbers", on_select=_clicked,
+        selection_mode="points", height=min(560, 60 + 44 * shape[0]),
+        alt=f"{measure.title}: largest at L{best[0]} H{best[1]}, {values[best]:.3f}.",
+    )  # fmt: skip
+
+
+def _clicked() -> None:
+    points = st.session_state["head_numbers"]["selection"]["points"]
+    if points:
+        layer, head, *_ = points[0]["customdata"]
+        st.session_state["at"] = f"L{layer}H{head}"
+
+
+def one_head(view: View, frame: "pd.DataFrame") -> None:
+    """Every measure of the chosen head, with its interval."""
+    row = frame[(frame["layer"] == view.layer) & (frame["head"] == view.head)].iloc[0]
+    rows = [
+        [measure.title, *(_number(row[f"{name}{end}"]) for end in ("", "_low", "_high"))]
+        for name, measure in MEASURES.items()
+    ]
+    caption(
+        f"L{view.layer} H{view.head}",
+        f"every measure; low and high end a 95 % interval over {SEEDS} seeds, where it was "
+        "measured on random tokens.",
+    )
+    table(["measure", "value", "low", "high"], rows)
+
+
+def _number(value: float) -> float | None:
+    return round(float(value), 4) if np.isfinite(value) else None
+
+
+def all_heads(frame: "pd.DataFrame", name: str) -> None:
+    """The whole table, sortable; only heads from a value of the chosen measure on."""
+    caption("All heads", "press a column to sort; the table has its own search.")
+    least = st.number_input(
+        f"{MEASURES[name].title} of at least", value=0.0, step=0.05, key="least_measure",
+        bind="query-params", width=240,
+    )  # fmt: skip
+    shown = frame[~(frame[name] < least)]
+    header = ["head", *(measure.title for measure in MEASURES.values())]
+    rows = [
+        [f"L{int(row['layer'])} H{int(row['head'])}", *(_number(row[m]) for m in MEASURES)]
+        for _, row in shown.iterrows()
+    ]
+    table(header, rows, height=320)
+    columns = list(frame.columns)
+    download_table("heads.csv", columns, [list(map(_plain, row)) for row in frame.to_numpy()])
+
+
+def _plain(value: float) -> float | int:
+    return int(value) if float(value).is_integer() and abs(value) > 1 else float(value)
+
+
+def alike(view: View) -> None:
+    """Heads whose patterns on this text are nearest to the chosen head's."""
+    caption("Heads like this one", f"on this text, by {DISTANCE}.")
+    try:
+        nearest = most_alike(_distances(view.words, view.layer, view.head, _view=view),
+                             view.layer, view.head)  # fmt: skip
+    except MhaVizError as error:
+        problem(str(error))
+        return
+    with st.container(horizontal=True):
+        for layer, head, distance in nearest:
+            st.button(
+                f"L{layer} H{head} · {distance:.2f}", key=f"alike L{layer}H{head}",
+                on_click=_choose, args=(f"L{layer}H{head}",),
+            )  # fmt: skip
+
+
+def _choose(at: str) -> None:
+    st.session_state["at"] = at
+
+
+@st.cache_resource(max_entries=32, show_spinner="Comparing all heads…")
+def _distances(words: str, layer: int, head: int, *, _view: View) -> NDArray[np.float64]:
+    return distances(_view.trace, layer, head)
+
+
+def roles(view: View, frame: "pd.DataFrame") -> None:
+    """What papers call heads of GPT-2 small, and whether it shows here; nothing for others."""
+    published = roles_for(view.about, view.model.config)
+    if not published:
+        return
+    caption(
+        "Published roles",
+        "of GPT-2 small, with their source; a role was found by intervening, and is checked here "
+        "against what was measured.",
+    )
+    if st.button("Check on this model", key="check_roles"):
+        with st.spinner("Measuring the direct effects…", show_time=True):
+            direct = effects.indirect_object(view.model)
+        frame = frame.assign(logit_difference=direct.ravel())
+        st.session_state["roles"] = [check(role, frame) for role in published.values()]
+    verdicts = {v.role: v for v in st.session_state.get("roles", [])}
+    words = {True: "confirmed", False: "not confirmed", None: "not measured here"}
+    rows = [
+        [
+            f"L{role.layer} H{role.head}", role.name, role.because,
+            words[verdicts[role].confirmed] if role in verdicts else "",
+            _number(verdicts[role].value) if role in verdicts else None, role.source,
+        ]
+        for role in published.values()
+    ]  # fmt: skip
+    table(["head", "role", "because", "check", "value", "source"], rows, height=320)
+
+
+def definitions() -> None:
+    """What each measure is: formula, input, exclusions, source."""
+    with st.expander("What is measured, and how"):
+        for measure in MEASURES.values():
+            source = f" ({measure.source})" if measure.source else ""
+            st.markdown(f"**{measure.title}**{source}")
+            st.latex(measure.formula)
+            st.caption(f"On {measure.measured_on}. Left out: {measure.exclusions}")
+        st.markdown("**Not measured here**")
+        for words in NOT_MEASURED.values():
+            st.caption(words)

@@ -1,0 +1,87 @@
+"""Take it away: each figure of the page as a picture, a page or numbers; and all of it at once."""
+
+import datetime
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from mha_viz import export
+from mha_viz.session.chart import drawn
+from mha_viz.session.view import View
+
+TITLE = "GPT-2 attention"
+_HERE = Path(__file__).parent
+_save = st.components.v2.component(
+    "mha_viz_save",
+    html=(
+        '<div class="save">\n<button data-format="png">PNG</button>'
+        '<button data-format="svg">SVG</button><span role="status"></span></div>'
+    ),
+    css=(_HERE / "save.css").read_text(encoding="utf-8"),
+    js=(_HERE / "save.js").read_text(encoding="utf-8"),
+)
+
+
+def offer(view: View) -> None:
+    """A switch in the sidebar, and under it every figure of this page in every form."""
+    with st.sidebar:
+        if not st.toggle("Take it away", key="take", help="Figures and numbers as files"):
+            return
+        pictures = drawn()
+        if not pictures:
+            st.caption("There is no figure on this page now.")
+            return
+        key = st.selectbox("Figure", list(pictures), key="take_figure")
+        picture = pictures[key]
+        name = _file_name(f"{picture.name}-{view.at}")
+        _save(
+            key=f"save {key}",
+            data={"key": key, "name": name, "page": view.theme.page, "rim": view.theme.control},
+        )
+        figure = picture.figure
+        facts = _facts(view)
+        forms: dict[str, tuple[str, str, Callable[[], str | bytes]]] = {
+            "HTML": (".html", "text/html",
+                     partial(export.page, picture.name, [picture], facts, view.trace.text)),
+            "CSV": (".csv", "text/csv", picture.csv),
+            "JSON": (".json", "application/json", partial(export.figure_json, figure)),
+            "npz": (".npz", "application/octet-stream", partial(export.figure_npz, figure)),
+        }  # fmt: skip
+        with st.container(horizontal=True):
+            for form, (ending, kind, make) in forms.items():
+                st.download_button(
+                    form, make, f"{name}{ending}", kind, on_click="ignore", key=f"as {form}"
+                )
+        st.download_button(
+            "Capsule: all of this page",
+            partial(export.page, TITLE, list(pictures.values()), facts, view.trace.text),
+            f"capsule-{view.at}.html", "text/html", on_click="ignore", key="capsule",
+            help="One file that opens offline: text, token ids, model and weights, versions, "
+            "settings, all figures, and the link to this view",
+        )  # fmt: skip
+
+
+def _facts(view: View) -> dict[str, object]:
+    about, trace = view.about, view.trace
+    link = st.context.url or ""
+    query = urlencode({name: st.query_params[name] for name in st.query_params}, doseq=True)
+    return {
+        "Link": f"{link.split('?')[0]}?{query}" if query else link,
+        "Model": f"{about.name} ({about.source}), {about.n_parameters:,} parameters",
+        "Weights": f"SHA-256 {about.weights_hash}, stored as {about.stored_dtype}",
+        "Head": view.at,
+        "Colour": f"{view.scale}{', sink dimmed' if view.dim_sink else ''}, {view.theme.name}",
+        "Tokens": f"{trace.n_tokens:,}; left out at the {trace.cut}: {trace.left_out:,}",
+        "Token ids": trace.token_ids,
+        "Device": f"{view.model.device.type}, computed as float32",
+        **export.versions(),
+        "Made": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    }
+
+
+def _file_name(text: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", text).strip("-").lower()

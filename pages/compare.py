@@ -1,0 +1,10 @@
+"""Compare: what each head does otherwise with another text, another model, or fewer heads."""
+
+from mha_viz.session import attention, compare, frame
+
+view = frame.view()
+
+attention.lead(view, "Compare")
+other = compare.other(view)
+if other is not None:
+    compare.show(view, other)
