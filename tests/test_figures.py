@@ -11,11 +11,14 @@ import plotly.graph_objects as go
 import pytest
 from PIL import Image
 
+from mha_viz.errors import HeadNotFound
 from mha_viz.figures import scale
 from mha_viz.figures.grid import LEVELS, head_grid, thumbnail_size
 from mha_viz.figures.heatmap import MAX_CELLS, MAX_TICKS, Window, clamp_window, head_heatmap, whole
+from mha_viz.figures.notebook import all_heads, one_head
 from mha_viz.figures.text import literal
 from mha_viz.figures.theme import DARK, LIGHT, THEMES, colorscale, config_toml, rgb
+from mha_viz.model import Model
 from mha_viz.trace import Array
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -205,3 +208,18 @@ def test_streamlit_and_plotly_take_their_colours_from_one_source() -> None:
 def test_levels_leave_room_for_the_dimmed_and_the_clear() -> None:
     assert 2 * LEVELS < 256
     assert json.loads(head_grid(np.zeros((1, 1, 1, 1), np.float32), LIGHT).to_json())["data"]
+
+
+def test_a_notebook_gets_the_figures_of_the_app_in_one_call(bundled: Model) -> None:
+    trace = bundled.trace("The king gave the queen a ring.")
+    figure = one_head(trace, 3, 4, size=500)
+    np.testing.assert_allclose(
+        np.nan_to_num(np.asarray(figure.data[0].customdata, dtype=float)),
+        trace.pattern(3, 4),
+        atol=1e-7,
+    )
+    assert list(figure.layout.xaxis.ticktext) == list(trace.tokens)
+    assert (figure.layout.width, figure.layout.title.text) == (500, "bundled L3 H4")
+    assert len(all_heads(trace).layout.images) == 1
+    with pytest.raises(HeadNotFound):
+        one_head(trace, 9, 0)

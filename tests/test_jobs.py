@@ -118,6 +118,27 @@ def test_pausing_and_resuming_at_any_moment_loses_and_doubles_nothing() -> None:
     assert job.results == list(range(3_000))
 
 
+def test_a_job_resumed_while_its_worker_lets_go_is_taken_up_again() -> None:
+    class Slow(Job[int]):
+        def _go_on(self) -> None:
+            super()._go_on()
+            let_go.set()
+            assert resumed.wait(timeout=20)
+
+    let_go, resumed = threading.Event(), threading.Event()
+    queue, gate = Queue(workers=1), Gate(3)
+    job = Slow(gate.work(), total=3)
+    queue.submit(job)
+    queue.pause(job)
+    gate.let()
+    assert let_go.wait(timeout=20)
+    queue.resume(job)
+    resumed.set()
+    gate.let(2)
+    until(lambda: job.state == "done")
+    assert job.results == [0, 1, 2]
+
+
 def test_what_ended_stays_ended() -> None:
     queue, gate = Queue(), Gate()
     job = gate.job()

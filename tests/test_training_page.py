@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -348,6 +349,17 @@ def test_the_file_of_losses_holds_every_report() -> None:
     ]
     assert float(read[1]["validation loss"]) == reports[1][1].validation_loss
     assert read[0]["training loss"] == ""
+
+
+def test_the_patterns_are_those_of_the_first_seed() -> None:
+    plan = comparison.Plan((Settings(1, steps=50), Settings(4, steps=50)), 2, TEXT)
+    reports = [(i, r) for i, s in enumerate(plan.settings) for r in train(s, TEXT.content)]
+    step, found = comparison.patterns(plan, reports)
+    assert step == 50
+    assert [name for name, _ in found] == ["1 head of 32", "4 heads of 8"]
+    for (_, pattern), model in zip(found, plan.models, strict=True):
+        *_, last = train(model, TEXT.content)
+        np.testing.assert_array_equal(pattern, last.pattern)
 
 
 def test_each_model_keeps_its_losses_while_others_are_still_missing() -> None:

@@ -447,6 +447,23 @@ def test_a_mask_and_the_pattern_under_it(name: str, bundled: Model) -> None:
     assert "trained with the causal mask alone" in words(test)
 
 
+@pytest.mark.parametrize("name", [name for name in masks.KINDS if name != "cross-attention"])
+def test_the_line_on_the_page_makes_the_mask_that_is_drawn(name: str) -> None:
+    test = page("Masks", mask=name, text="The cat sat on the mat.", reach="2")
+    drawn = figure(test, "mask_map")
+    ticks = drawn["layout"]["yaxis"]["ticktext"]
+    known = {"torch": torch, "T": len(ticks), "n": len(ticks) - ticks.count("pad"), "w": 2}
+    exec(masks.KINDS[name].code, known)
+    np.testing.assert_array_equal(numbers(drawn["data"][0]["z"]) == 1, known["mask"])
+
+
+def test_the_line_of_cross_attention_asks_with_the_second_half() -> None:
+    x = torch.randn(1, 7, 8)
+    known = {"attention": MultiHeadAttention(8, 2, causal=False), "x": x, "half": 3}
+    exec(masks.KINDS["cross-attention"].code, known)
+    assert known["out"].shape == (1, 4, 8)
+
+
 def test_under_the_causal_mask_a_head_does_what_it_does_in_gpt2(bundled: Model) -> None:
     text = "The cat sat on the mat. The cat sat"
     test = page("Masks", text=text, at="L2H1")

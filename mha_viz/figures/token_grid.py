@@ -1,13 +1,12 @@
 """Tokens in a grid, each on its probability: a column is a position, a row a rank or a layer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from mha_viz.figures.scale import ticks
 from mha_viz.figures.text import literal
 from mha_viz.figures.theme import MONO, NORMAL, SANS, Theme, Type, colorscale
 from mha_viz.tokens import shorten
@@ -22,16 +21,16 @@ INSET = 0.03  # of an outline in its cell, so that neighbours do not share a lin
 class Grid:
     """R rows of n cells under the tokens of n positions.
 
-    `tokens` and `hovers` are `[R][n]`; `probabilities` `[R, n]` are drawn, where NaN is blank.
-    `outlined` cells have an orange frame, `bold` ones bold type. `notes` are rows of text below
-    the cells, each with its name; `chosen` is the column that stands out, if any.
+    `tokens` and `hovers` are `[R][n]`, a hover one or more lines; `probabilities` `[R, n]` are
+    drawn, where NaN is blank. `outlined` cells have an orange frame, `bold` ones bold type. `notes`
+    are rows of text below the cells, each with its name. `chosen` is a position that stands out.
     """
 
     columns: Sequence[str]
     rows: Sequence[str]
     tokens: Sequence[Sequence[str]]
     probabilities: Array
-    hovers: Sequence[Sequence[str]]
+    hovers: Sequence[Sequence[Sequence[str]]]
     outlined: NDArray[np.bool_]
     bold: NDArray[np.bool_] | None = None
     notes: Sequence[tuple[str, Sequence[str]]] = ()
@@ -66,9 +65,9 @@ def token_grid(grid: Grid, theme: Theme, *, sizes: Type = NORMAL) -> go.Figure:
             "tickfont": {"size": sizes.tick, "color": theme.muted},
         },
     }  # fmt: skip
-    data = [_cells(grid, theme, sizes), _outlines(grid.outlined, theme)]
-    if grid.notes:
-        data.append(_notes(grid, n_rows, theme, sizes))
+    data = [
+        _cells(grid, theme, sizes), _outlines(grid.outlined, theme), _texts(grid, theme, sizes),
+    ]  # fmt: skip
     return go.Figure(data=data, layout=layout)
 
 
@@ -93,24 +92,15 @@ def _headers(grid: Grid, theme: Theme) -> list[str]:
 
 
 def _cells(grid: Grid, theme: Theme, sizes: Type) -> dict[str, object]:
-    def shown(row: int, column: int) -> str:
-        text = literal(shorten(grid.tokens[row][column], LABEL))
-        heavy = grid.bold is not None and grid.bold[row, column]
-        return f"<b>{text}</b>" if heavy else text
-
-    n_rows, n = grid.probabilities.shape
-    at, labels, _ = ticks("sqrt")
+    marks = [0, 0.05, 0.2, 0.5, 1]
     return {
         "type": "heatmap", "z": np.sqrt(grid.probabilities), "zmin": 0, "zmax": 1,
         "colorscale": colorscale(theme), "xgap": 1, "ygap": 1, "hoverongaps": False,
-        "text": [[shown(r, c) for c in range(n)] for r in range(n_rows)],
-        "texttemplate": "%{text}", "textfont": {"family": MONO, "size": sizes.tick - 1},
-        "hovertext": [list(row) for row in grid.hovers],
+        "hovertext": [["<br>".join(map(literal, cell)) for cell in row] for row in grid.hovers],
         "hovertemplate": "%{hovertext}<extra></extra>",
         "colorbar": {
-            "title": {"text": "probability (colour = √)", "side": "right",
-                      "font": {"size": sizes.note, "color": theme.muted}},
-            "tickvals": at, "ticktext": labels, "outlinewidth": 0, "ticks": "", "thickness": 10,
+            "tickvals": [p**0.5 for p in marks], "ticktext": ["0", ".05", ".2", ".5", "1"],
+            "outlinewidth": 0, "ticks": "", "thickness": 10, "len": 1,
             "tickfont": {"size": sizes.tick - 1, "color": theme.muted},
         },
     }  # fmt: skip
@@ -131,15 +121,28 @@ def _outlines(outlined: NDArray[np.bool_], theme: Theme) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _notes(grid: Grid, n_rows: int, theme: Theme, sizes: Type) -> dict[str, object]:
-    cells = [
-        (column, n_rows + row, text, theme.query if row == 0 else theme.ink)
-        for row, (_, texts) in enumerate(grid.notes)
-        for column, text in enumerate(texts)
-    ]
+def _texts(grid: Grid, theme: Theme, sizes: Type) -> dict[str, object]:
+    """All tokens and notes, in an ink that can be read on the cell."""
+    cells = [*_cell_texts(grid, theme), *_note_texts(grid, theme)]
     x, y, texts, colours = (list(part) for part in zip(*cells, strict=True))
     return {
-        "type": "scatter", "mode": "text", "x": x, "y": y, "hoverinfo": "skip",
-        "text": [literal(shorten(str(text), LABEL)) for text in texts],
+        "type": "scatter", "mode": "text", "x": x, "y": y, "text": texts, "hoverinfo": "skip",
         "textfont": {"family": MONO, "size": sizes.tick - 1, "color": colours},
     }  # fmt: skip
+
+
+def _cell_texts(grid: Grid, theme: Theme) -> Iterator[tuple[int, int, str, str]]:
+    strong = np.sqrt(np.nan_to_num(grid.probabilities)) >= theme.ink_flips_at
+    for row, tokens in enumerate(grid.tokens):
+        for column, token in enumerate(tokens):
+            text = literal(shorten(token, LABEL))
+            if grid.bold is not None and grid.bold[row, column]:
+                text = f"<b>{text}</b>"
+            yield column, row, text, theme.ink_on_strong if strong[row, column] else theme.ink
+
+
+def _note_texts(grid: Grid, theme: Theme) -> Iterator[tuple[int, int, str, str]]:
+    for row, (_, notes) in enumerate(grid.notes):
+        colour = theme.ink if row else theme.query
+        for column, note in enumerate(notes):
+            yield column, len(grid.rows) + row, literal(shorten(note, LABEL)), colour

@@ -1,1 +1,203 @@
-def show(view): pass
+"""The Lines part: what several heads look at, as lines between two rows of tokens."""
+
+import base64
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from mha_viz import explain
+from mha_viz.explain import Lines
+from mha_viz.figures.theme import THEMES
+from mha_viz.heads.patterns import kept_heads
+from mha_viz.session import link, models
+from mha_viz.session.attention import caption
+from mha_viz.session.messages import notice
+from mha_viz.session.numbers import download_table
+from mha_viz.session.tables import table
+from mha_viz.session.variants.common import one_of
+from mha_viz.session.view import View
+
+_HERE = Path(__file__).parent
+_lines = st.components.v2.component(
+    "mha_viz_lines",
+    html=(
+        '<div class="lines">\n<div class="legend" role="group" aria-label="Heads"></div>\n'
+        '<div class="stage" role="application" tabindex="0">'
+        "<canvas></canvas><canvas></canvas><canvas></canvas></div>\n"
+        '<div class="sentence" aria-live="polite"></div>\n</div>'
+    ),
+    css=(_HERE / "lines.css").read_text(encoding="utf-8"),
+    js=(_HERE / "lines.js").read_text(encoding="utf-8"),
+)
+HEADS = 8  # as many as there are colours that can be told apart
+ROW = 8  # lines of a token and a head, at most
+DRAWN = 20_000  # lines of all heads; more would be one grey area, and slow
+LISTED = 40  # lines of the table
+DIRECTIONS = ["vertical", "horizontal"]
+HEADER = ["head", "from", "token from", "to", "token to", "weight"]
+Head = tuple[int, int]
+
+
+def show(view: View) -> None:
+    """Switches, lines, and the strongest of them as a table."""
+    heads = _heads(view)
+    direction, threshold, most = _switches()
+    found = [
+        _of_head(view.words, layer, head, most, threshold, _view=view) for layer, head in heads
+    ]
+    there = sum(map(len, found))
+    drawn = explain.strongest(found, DRAWN)
+    n = sum(map(len, drawn))
+    caption(
+        "Lines",
+        f"{'left' if direction == 'vertical' else 'above'} looks from, "
+        f"{'right' if direction == 'vertical' else 'below'} looks at. A line is one weight of at "
+        f"least {threshold:.2f}, of each token and head the {most} largest: stronger for a larger "
+        f"weight (√), in the colour of its head. {n:,} line{'s' * (n != 1)}.",
+    )
+    if n < there:
+        notice(
+            f"{there:,} weights qualify; the {n:,} largest are drawn, down to "
+            f"{min(float(one.weights[-1]) for one in drawn if len(one)):.2f}. A higher threshold "
+            "or fewer lines a token draws all of them."
+        )
+    if not n:
+        st.caption(f"No weight reaches {threshold:.2f}: lower the threshold.")
+    if direction == DIRECTIONS[0]:
+        left, right = st.columns([3, 2], gap="medium")
+    else:
+        left, right = st.container(), st.container()
+    with left:
+        _draw(view, heads, drawn, direction)
+    with right:
+        _table(view, heads, drawn)
+
+
+def _heads(view: View) -> list[Head]:
+    """The chosen head, and those beside it that the link carries."""
+    trace = view.trace
+    options = [f"L{i}H{h}" for i in range(trace.n_layers) for h in kept_heads(trace, i)]
+    state = st.session_state
+    if gone := [name for name in state.get("beside") or [] if name not in options]:
+        state["beside"] = [name for name in state["beside"] if name in options]
+        notice(f"{view.about.name} has no {', '.join(gone[:5])}: left out of the lines.")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        beside = st.multiselect(
+            f"Heads beside L{view.layer} H{view.head}", options, key="beside",
+            bind="query-params", max_selections=HEADS - 1, placeholder="of any layer, up to 7",
+        )  # fmt: skip
+        layer = _around(view)
+        st.button(
+            f"{'All' if len(layer) == len(kept_heads(trace, view.layer)) else len(layer)} heads of "
+            f"layer {view.layer}",
+            on_click=_beside, args=([f"L{i}H{h}" for i, h in layer if h != view.head],),
+            key="lines_layer",
+        )  # fmt: skip
+    named = dict.fromkeys([view.at, *beside])
+    return [(int(layer), int(head)) for layer, head in (n[1:].split("H") for n in named)][:HEADS]
+
+
+def _around(view: View) -> list[Head]:
+    """The heads of the chosen one's layer, from it on where there are too many."""
+    kept = kept_heads(view.trace, view.layer)
+    if len(kept) > HEADS:
+        at = kept.index(view.head)
+        kept = (kept + kept)[at : at + HEADS]
+    return [(view.layer, head) for head in kept]
+
+
+def _beside(names: list[str]) -> None:
+    st.session_state["beside"] = names
+
+
+def _switches() -> tuple[str, float, int]:
+    """Direction, threshold, and lines of a token."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        direction = one_of("Tokens", DIRECTIONS, DIRECTIONS[0], "direction")
+        threshold = st.slider(
+            "Threshold", 0.0, 1.0, 0.05, 0.01, key="threshold", bind="query-params", width=220,
+            help="Weights below it have no line",
+        )  # fmt: skip
+        most = st.slider(
+            "Lines of a token", 1, ROW, 4, key="most", bind="query-params", width=180,
+            help="Of each head, the largest weights of each token that looks",
+        )  # fmt: skip
+    for name, value in {"threshold": threshold, "most": most}.items():
+        if word := link.strayed(name, str(value)):
+            notice(word)
+    return direction, float(threshold), int(most)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _of_head(
+    words: str, layer: int, head: int, most: int, threshold: float, *, _view: View
+) -> Lines:
+    pattern = models.pattern(words, layer, head, _view.trace)
+    return explain.lines(pattern, most=most, threshold=threshold)
+
+
+def _draw(view: View, heads: list[Head], drawn: list[Lines], direction: str) -> None:
+    _lines(
+        key="lines",
+        data={
+            "tokens": list(view.trace.tokens),
+            "words": view.words,
+            "heads": [
+                {"name": f"L{layer} H{head}", "lines": pack(one)}
+                for (layer, head), one in zip(heads, drawn, strict=True)
+            ],
+            "direction": direction,
+            "pinned": _pinned(view),
+            "stage": view.stage,
+            "palettes": {name: asdict(theme) for name, theme in THEMES.items()},
+            "ack": st.session_state.get("lines_seq", 0),
+        },
+        on_pin_change=_on_pin,
+    )
+
+
+def pack(found: Lines) -> str:
+    """Queries, keys and weights x 65,535, one kind after the other, as base64 of 16-bit numbers."""
+    numbers = np.concatenate([found.queries, found.keys, np.rint(found.weights * 65535)])
+    return base64.b64encode(numbers.astype("<u2").tobytes()).decode("ascii")
+
+
+def _pinned(view: View) -> dict[str, Any] | None:
+    """The token that is lit until another is pointed at: that of the link, on the side it says."""
+    if st.session_state.get("token") is None:
+        return None
+    return {"at": view.token, "side": "key" if st.query_params.get("side") == "key" else "query"}
+
+
+def _on_pin() -> None:
+    state = st.session_state
+    pin: dict[str, Any] | None = state["lines"].get("pin")
+    if not isinstance(pin, dict) or pin.get("words") != state.get("words"):
+        return
+    state["lines_seq"] = int(pin.get("seq", 0))
+    pinned = pin.get("pinned")
+    state["token"] = int(pinned["at"]) if isinstance(pinned, dict) else None
+    if isinstance(pinned, dict) and pinned.get("side") == "key":
+        st.query_params["side"] = "key"
+    elif "side" in st.query_params:
+        del st.query_params["side"]
+
+
+def _table(view: View, heads: list[Head], drawn: list[Lines]) -> None:
+    """The same lines in words, the strongest first, and all of them as a file."""
+    tokens = view.trace.tokens
+    lines = [
+        (float(weight), f"L{layer} H{head}", int(i), int(j))
+        for (layer, head), one in zip(heads, drawn, strict=True)
+        for i, j, weight in zip(one.queries, one.keys, one.weights, strict=True)
+    ]
+    lines.sort(key=lambda line: -line[0])
+    rows = [[name, i, tokens[i], j, tokens[j], round(weight, 6)] for weight, name, i, j in lines]
+    n = min(LISTED, len(rows))
+    caption("In words", f"the {n} strongest of these lines." if n else "no line.")
+    if rows:
+        table(HEADER, rows[:LISTED], height=min(430, 38 + 35 * n))
+    download_table("lines.csv", HEADER, rows, label="Lines as CSV")

@@ -1,1 +1,2 @@
-def show(view): pass
+def show(view):
+    pass

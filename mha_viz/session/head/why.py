@@ -137,7 +137,9 @@ def _rungs(view: View, row: Row, key: int) -> list[Rung]:
     if rest:
         others = [j for j in range(row.query + 1) if j not in shown]
         rungs.append(
-            Rung(f"{rest} more", None, None, float(exps[others].sum()), float(weights[others].sum()))
+            Rung(
+                f"{rest} more", None, None, float(exps[others].sum()), float(weights[others].sum())
+            )
         )
     return [*rungs, Rung("sum", None, None, float(exps.sum()), 1.0)]
 

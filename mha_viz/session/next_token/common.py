@@ -1,52 +1,53 @@
 """What the parts of the Next token page share: the positions that are drawn, names, and work."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
+import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
+from numpy.typing import NDArray
 
 from mha_viz.session import jobs
 from mha_viz.session.chart import chart
 from mha_viz.session.running import Work, results
 from mha_viz.session.view import View
 
-COLUMNS = 18  # positions side by side; more would leave too little of each token
+T = TypeVar("T")
+COLUMNS, ON_STAGE = 18, 14  # positions side by side; more would leave too little of each token
 
 
 def window(view: View, n: int) -> range:
-    """The positions that are drawn, of the first `n`: all, or COLUMNS around the pinned token.
+    """The positions that are drawn, of the first `n`: all, or as many as fit around the pinned one.
 
     Where there are more, a slider and two buttons move the pin.
     """
-    if n <= COLUMNS:
+    columns = ON_STAGE if view.stage else COLUMNS
+    if n <= columns:
         return range(n)
     at = min(view.token, n - 1)
     st.session_state["position"] = at
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.button(
-            "Earlier", on_click=_pin, args=(max(0, at - COLUMNS),), disabled=at == 0,
+            "Earlier", on_click=pin, args=(max(0, at - columns),), disabled=at == 0,
             shortcut="Left", key="earlier",
         )  # fmt: skip
         st.button(
-            "Later", on_click=_pin, args=(min(n - 1, at + COLUMNS),), disabled=at == n - 1,
+            "Later", on_click=pin, args=(min(n - 1, at + columns),), disabled=at == n - 1,
             shortcut="Right", key="later",
         )  # fmt: skip
         st.slider("Position", 0, n - 1, key="position", on_change=_take_slider)
-    first = max(0, min(at - COLUMNS // 2, n - COLUMNS))
-    return range(first, first + COLUMNS)
+    first = max(0, min(at - columns // 2, n - columns))
+    return range(first, first + columns)
 
 
 def pin(position: int) -> None:
     """Makes this the chosen token of the text, here and on every other page."""
-    _pin(position)
-
-
-def _pin(position: int) -> None:
     st.session_state["token"] = position
 
 
 def _take_slider() -> None:
-    _pin(int(st.session_state["position"]))
+    pin(int(st.session_state["position"]))
 
 
 def drawn(seen: range, n: int) -> str:
@@ -61,6 +62,21 @@ def names(view: View, ids: Iterable[int]) -> list[str]:
     return [token.label for token in view.model.read(list(ids))]
 
 
+def in_rows(flat: Sequence[str], n: int) -> list[Sequence[str]]:
+    """The items of a flat list in rows of `n`."""
+    return [flat[start : start + n] for start in range(0, len(flat), n)]
+
+
+def next_ids(view: View, at: range) -> NDArray[np.int64]:
+    """The token that does follow each position; -1 where the text ends."""
+    return np.array([*view.trace.token_ids, -1], dtype=np.int64)[at.start + 1 : at.stop + 1]
+
+
+def following(view: View, at: range) -> list[str]:
+    """What the token that does follow each position is called; empty where the text ends."""
+    return [*view.trace.tokens, ""][at.start + 1 : at.stop + 1]
+
+
 def tokens_box(figure: go.Figure, *, key: str, alt: str, name: str, height: int, n: int) -> None:
     """A figure of `n` columns of tokens; a narrow screen moves it sideways, in a box of its own."""
     st.html(f"<style>:root {{ --columns: {n}; }}</style>")
@@ -68,7 +84,7 @@ def tokens_box(figure: go.Figure, *, key: str, alt: str, name: str, height: int,
         chart(figure, key=key, alt=alt, name=name, height=height)
 
 
-def found(slot: str, name: str, work: Work, *, total: int, what: str) -> tuple[list, bool]:
+def found(slot: str, name: str, work: Work[T], *, total: int, what: str) -> tuple[list[T], bool]:
     """The results of `work` so far, and whether it is over; a slot holds one piece of work."""
     state = st.session_state
     before = state.get(f"in {slot}")

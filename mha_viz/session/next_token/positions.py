@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from mha_viz import expectations
 from mha_viz.expectations import POSITIONS, Expected
@@ -14,8 +16,11 @@ from mha_viz.session.messages import plain
 from mha_viz.session.next_token.common import (
     COLUMNS,
     drawn,
+    following,
     found,
+    in_rows,
     names,
+    next_ids,
     pin,
     tokens_box,
     window,
@@ -89,31 +94,30 @@ def _surprises(view: View, seen: Expected) -> None:
 
 
 def _table(view: View, seen: Expected, at: range, top: int) -> None:
-    tokens, n, V = view.trace.tokens, len(seen.ids), view.model.config.vocab_size
+    n, V = len(seen.ids), view.model.config.vocab_size
     part = slice(at.start, at.stop)
     ids, shares = seen.ids[part, :top].T, seen.probabilities[part, :top].T
-    labels = _in_rows(names(view, ids.ravel().tolist()), len(at))
-    follows = [tokens[i + 1] if i + 1 < len(tokens) else "?" for i in at]
-    actual = np.array([*view.trace.token_ids, -1])[at.start + 1 : at.stop + 1]
+    labels = in_rows(names(view, ids.ravel().tolist()), len(at))
+    follows = following(view, at)
     caption(
         "After each token",
-        f"the {len(ids)} likeliest next tokens, each on its probability; framed is the one that "
-        f"does follow. Below: that one, its rank among {V:,}, its probability and its loss, "
-        f"−ln of it, in nats.{drawn(at, n)}",
+        f"the {len(ids)} likeliest next tokens, coloured by probability p; framed is the one "
+        f"that does follow. Below: that one, its rank among {V:,}, its p, and its loss −ln p in "
+        f"nats.{drawn(at, n)}",
     )
     grid = Grid(
-        columns=[tokens[i] for i in at],
+        columns=[view.trace.tokens[i] for i in at],
         rows=[str(rank + 1) for rank in range(len(ids))],
         tokens=labels,
         probabilities=shares,
         hovers=[
             [
-                f"after {tokens_at(view, i)}<br>{_literal(label)} {share:.4f}, rank {rank + 1}"
+                [f"after {view.trace.tokens[i]} ({i})", f"{label} {share:.4f}, rank {rank + 1}"]
                 for i, label, share in zip(at, row, row_shares, strict=True)
             ]
             for rank, (row, row_shares) in enumerate(zip(labels, shares, strict=True))
         ],
-        outlined=ids == actual,
+        outlined=ids == next_ids(view, at),
         notes=_notes(seen, at, follows),
         first=at.start,
         chosen=view.token,
@@ -122,8 +126,42 @@ def _table(view: View, seen: Expected, at: range, top: int) -> None:
         token_grid(grid, view.theme, sizes=view.sizes), key="positions", name="next-tokens",
         height=height(len(ids), len(grid.notes), sizes=view.sizes), n=len(at),
         alt="; ".join(
-            f"after {tokens[i]} ({i}): {labels[0][c]} {shares[0, c]:.2f}"
-            + (f", follows {follows[c]}, rank {seen.ranks[i]:,}" if seen.ranks[i] else "")
-            for c, i in enumerate(at)
+            f"after {token} ({i}): {first} {share:.2f}"
+            + (f", {follow} follows with rank {seen.ranks[i]:,}" if follow else "")
+            for i, token, first, share, follow in zip(
+                at, grid.columns, labels[0], shares[0], follows, strict=True
+            )
         ),
     )  # fmt: skip
+
+
+def _notes(seen: Expected, at: range, follows: Sequence[str]) -> list[tuple[str, Sequence[str]]]:
+    def told(values: NDArray[Any], form: str) -> list[str]:
+        return [
+            format(values[i], form) if follow else "" for i, follow in zip(at, follows, strict=True)
+        ]
+
+    return [
+        ("follows", [follow or "?" for follow in follows]),
+        ("rank", told(seen.ranks, ",d")),
+        ("p", told(seen.following, ".3f")),
+        ("loss", told(seen.losses, ".2f")),
+    ]
+
+
+def _save(view: View, seen: Expected) -> None:
+    """All positions, whatever is drawn."""
+    n, k = seen.ids.shape
+    labels = in_rows(names(view, seen.ids.ravel().tolist()), k)
+    header = ["position", "token", "follows", "rank", "probability", "loss"]
+    header += [f"{name} {rank}" for rank in range(1, k + 1) for name in ("likeliest", "p")]
+    rows = [
+        [
+            i, view.trace.tokens[i], follow, int(seen.ranks[i]), float(seen.following[i]),
+            float(seen.losses[i]),
+            *(cell for pair in zip(labels[i], map(float, seen.probabilities[i]), strict=True)
+              for cell in pair),
+        ]
+        for i, follow in enumerate(following(view, range(n)))
+    ]  # fmt: skip
+    download_table("next_tokens.csv", header, rows)

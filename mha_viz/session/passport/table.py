@@ -84,7 +84,7 @@ def one_head(view: View, frame: "pd.DataFrame") -> None:
     """Every measure of the chosen head, with its interval."""
     row = frame[(frame["layer"] == view.layer) & (frame["head"] == view.head)].iloc[0]
     rows = [
-        [measure.title, *(_number(row[f"{name}{end}"]) for end in ("", "_low", "_high"))]
+        [measure.title, *(_written(row[f"{name}{end}"]) for end in ("", "_low", "_high"))]
         for name, measure in MEASURES.items()
     ]
     caption(
@@ -93,6 +93,10 @@ def one_head(view: View, frame: "pd.DataFrame") -> None:
         "measured on random tokens.",
     )
     table(["measure", "value", "low", "high"], rows)
+
+
+def _written(value: float) -> str:
+    return f"{value:.4f}" if np.isfinite(value) else ""
 
 
 def _number(value: float) -> float | None:

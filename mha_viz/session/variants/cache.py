@@ -62,7 +62,8 @@ def show(view: View) -> None:
     work = view.about.n_parameters * n_new * (2 * T + n_new)
     if may_start(
         f"generate {view.words} {n_new}", work, "Generate",
-        f"{n_new} tokens after {T}, with the cache and without: {plain(model_name(view))} takes a while.",
+        f"{n_new} tokens after {T}, with the cache and without: {plain(model_name(view))} takes a "
+        "while.",
     ):  # fmt: skip
         made = _generated(view.words, T, n_new, _view=view)
         tokens = [token.label for token in view.model.read(made.ids)]
@@ -251,9 +252,9 @@ def _here(view: View) -> list[ModelSize]:
         return []
     return [
         ModelSize(
-            f"this model ({model_name(view).removesuffix(' model')})", config.n_layers,
-            config.d_model, config.n_heads, config.n_kv_heads or config.n_heads, config.d_head,
-            config.n_positions, "its configuration, loaded here",
+            "this model", config.n_layers, config.d_model, config.n_heads,
+            config.n_kv_heads or config.n_heads, config.d_head, config.n_positions,
+            f"{model_name(view)}: its configuration, as loaded",
         )
     ]  # fmt: skip
 

@@ -62,8 +62,8 @@ def _memory(view: View) -> None:
         caption(
             "Memory of attention",
             f"the most bytes at once over T positions; {H} heads of {d_h} as in "
-            f"{escaped(model_name(view))}, random q, k and v in float32. Measured on this computer's CPU, "
-            "both ways in one go, without the inputs; both axes are logarithmic.",
+            f"{escaped(model_name(view))}, random q, k and v in float32. Measured on this "
+            "computer's CPU, both ways in one go, without the inputs; both axes are logarithmic.",
         )
         _memory_chart(view, uses)
     with right:

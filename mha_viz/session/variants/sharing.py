@@ -120,7 +120,8 @@ def _losses(view: View, G: int, groups: Sequence[int]) -> None:
         problem(str(error))
         return
     if cut:
-        notice(cut)
+        with below:
+            notice(cut)
     spelled = hashlib.sha256("\n\n".join(given).encode("utf-8", "surrogatepass")).hexdigest()
     key = f"{view.model.description.weights_hash} {view.model.device} {spelled}"
     running = _running(key)
