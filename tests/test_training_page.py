@@ -205,6 +205,16 @@ def test_a_file_of_the_visitors_is_trained_on() -> None:
     assert not test.exception
     assert f"your file, {13 * 200:,} characters, {len(set(content)) - 1} different" in words(test)
     assert "Done: 10 of 10 steps" in words(test)
+    test = test.switch_page("attention.py").run().switch_page("training.py").run()
+    assert not test.button(key="train_start").disabled
+
+
+def test_a_file_that_is_taken_away_is_forgotten() -> None:
+    test = page(train_on="Your file", train_steps="10")
+    test.file_uploader(key="train_file").upload("mine.txt", b"a b c\n" * 200, "text/plain").run()
+    assert not test.button(key="train_start").disabled
+    test.file_uploader(key="train_file").clear().run()
+    assert test.button(key="train_start").disabled
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 """The Variants page: shared keys, cache, tiles and masks, as a visitor sees them from a link."""
 
 import base64
-import csv
-import io
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -20,10 +18,12 @@ from torch.nn import functional as F
 from mha_viz import checkpoints
 from mha_viz.attention import MultiHeadAttention, causal_mask
 from mha_viz.counting import GPT2_SIZES, KNOWN_MODELS
-from mha_viz.errors import TextError
 from mha_viz.model import Model
 from mha_viz.pruning.surgery import pruned_model
+from mha_viz.session import jobs
 from mha_viz.session.messages import plain
+from mha_viz.session.reference_text import Reference
+from mha_viz.session.running import Told
 from mha_viz.session.variants import PARTS, cache, common, losses, masks, sharing, stepper
 from mha_viz.texts import measuring_texts
 from mha_viz.variants import grouped_gpt2
@@ -35,6 +35,8 @@ FIGURES = {"Shared keys": 2, "KV cache": 3, "FlashAttention": 3, "Masks": 2}
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(jobs, "queue", jobs.Queue())
+    monkeypatch.setattr(cache, "ENOUGH", 0.0)  # times are measured once
     losses._known.clear()
     yield
     st.cache_data.clear()
@@ -50,12 +52,12 @@ def page(part: str, **link: str) -> AppTest:
 
 def finished(test: AppTest) -> AppTest:
     """The page after the measurement that runs beside it."""
-    for _ in range(600):
-        if not [button for button in test.button if button.label == "Stop"]:
-            return test
-        time.sleep(0.1)
+    end = time.monotonic() + 60
+    while [button for button in test.button if button.label == "Stop"]:
+        assert time.monotonic() < end
+        time.sleep(0.05)
         test.run()
-    raise AssertionError("The measurement did not end.")
+    return test
 
 
 def figure(test: AppTest, key: str) -> dict[str, Any]:
@@ -181,8 +183,10 @@ def test_the_losses_are_those_of_the_pooled_models(bundled: Model) -> None:
     assert "nothing is trained" in words(test)
 
 
-def test_what_was_measured_is_there_for_the_next_visitor() -> None:
+def test_what_was_measured_is_there_for_the_next_visitor(monkeypatch: pytest.MonkeyPatch) -> None:
     finished(page("Shared keys"))
+    monkeypatch.setattr(losses, "_loss", lambda *_: pytest.fail("measured again"))
+    monkeypatch.setattr(sharing, "QUICK", 0.0)
     again = page("Shared keys")
     assert not [button for button in again.button if button.label in ("Stop", "Measure")]
     assert len(figure(again, "loss_by_G")["data"][0]["y"]) == 4
@@ -193,53 +197,25 @@ def test_a_long_measurement_waits_to_be_asked_for(monkeypatch: pytest.MonkeyPatc
     test = page("Shared keys")
     (button,) = [button for button in test.button if button.label == "Measure"]
     assert figure(test, "loss_by_G")["data"][0]["y"] == []
+    assert "4 values of G on 3,170 tokens" in words(test)
     test = finished(button.click().run())
     assert len(figure(test, "loss_by_G")["data"][0]["y"]) == 4
 
 
-def test_a_stopped_measurement_keeps_what_it_has_and_goes_on(
-    tiny: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    job = losses.Measurement("key", tiny, [[1, 2, 3], [4, 5, 6]], [4, 2, 1])
-    measure = losses.Measurement._loss
+def test_a_stopped_measurement_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(_: Any, __: Any, G: int, told: Told) -> float:
+        while G < 6:
+            told(0.5)
+            time.sleep(0.01)
+        return 1.0
 
-    def then_stop(self: losses.Measurement, G: int) -> float | None:
-        found = measure(self, G)
-        self.stop.set()
-        return found
-
-    monkeypatch.setattr(losses.Measurement, "_loss", then_stop)
-    job.run()
-    assert job.ended
-    assert job.error == ""
-    assert list(losses.known("key")) == [4]
-    monkeypatch.setattr(losses.Measurement, "_loss", measure)
-    losses.Measurement("key", tiny, [[1, 2, 3], [4, 5, 6]], [4, 2, 1]).run()
-    assert list(losses.known("key")) == [4, 2, 1]
-
-
-def test_a_measurement_that_nobody_looks_at_ends(tiny: Model) -> None:
-    job = losses.Measurement("left alone", tiny, [[1, 2, 3]], [4])
-    job._seen -= losses.ABANDONED + 1
-    job.run()
-    assert job.ended
-    assert losses.known("left alone") == {}
-
-
-def test_the_stop_button_ends_a_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        losses.Measurement, "_loss",
-        lambda self, G: 1.0 if G == 6 else self.stop.wait(60) and None,
-    )  # fmt: skip
+    monkeypatch.setattr(losses, "_loss", slow)
     test = page("Shared keys")
-    for _ in range(100):
-        if losses.known(test.session_state["measurement"].key):
-            break
-        time.sleep(0.05)
-    (stop,) = [button for button in test.run().button if button.label == "Stop"]
+    (stop,) = [button for button in test.button if button.label == "Stop"]
     test = finished(stop.click().run())
-    assert [button for button in test.button if button.label == "Go on"]
+    assert not test.exception
     assert figure(test, "loss_by_G")["data"][0]["y"] == [1.0]
+    assert "Stopped after 1 of 4 values of G" in words(test)
 
 
 def test_the_arithmetic_is_that_of_the_weights(bundled: Model) -> None:
@@ -260,11 +236,12 @@ def test_the_arithmetic_is_that_of_the_weights(bundled: Model) -> None:
 
 def test_a_text_of_ones_own_is_measured_piece_by_piece(bundled: Model) -> None:
     test = page("Shared keys")
-    text = "the cat sat on the mat\n\nthe dog ran"
-    test.file_uploader[0].upload("<mine>.txt", text.encode(), "text/plain")
+    parts = ["one chooses", "the cat sat on the mat", "one chooses", "the dog ran"]
+    content = "\n\n".join(parts).encode()
+    test.file_uploader[0].upload("<mine>.txt", content, "text/plain")
     test = finished(test.run())
     assert not test.exception
-    pieces = [bundled.encode(part)[0] for part in text.split("\n\n")]
+    pieces = [bundled.encode(part)[0] for part in parts[1::2]]
     expected = [loss_of(grouped_gpt2(bundled.network, G), pieces) for G in (6, 3, 2, 1)]
     found = figure(test, "loss_by_G")["data"][0]["y"]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
@@ -272,19 +249,11 @@ def test_a_text_of_ones_own_is_measured_piece_by_piece(bundled: Model) -> None:
     assert "2 pieces" in words(test)
 
 
-@pytest.mark.parametrize(
-    ("data", "word"), [(b"\xff\xfe\x00x", "not a text in UTF-8"), (b" \n\n ", "empty")]
-)
-def test_a_file_that_is_no_text_is_refused(data: bytes, word: str) -> None:
-    with pytest.raises(TextError, match=word):
-        sharing.read_texts(data, "mine.txt")
-
-
 def test_a_text_beyond_the_limit_is_cut_with_a_word(tiny: Model) -> None:
-    found, word = sharing._pieces("tiny", ("a" * 20_000,), _model=tiny)
+    text = Reference("a text", ("a",), ("a" * 20_000,))
+    found, word = sharing._pieces("tiny", text, _model=tiny)
     assert sum(map(len, found)) <= sharing.MOST_TOKENS
-    assert "are measured" in word
-    assert "20,000" in word
+    assert word == "a text: 20,000 tokens would measure; the first 8,192 do."
 
 
 # --- the cache ------------------------------------------------------------------------------------
@@ -514,17 +483,3 @@ def test_a_model_under_other_masks_stays_as_it_is() -> None:
     held = causal_mask(5, 5)
     torch.testing.assert_close(free(x, mask=held), attention(x), atol=1e-6, rtol=0)
     assert free.W_QKV.weight is attention.W_QKV.weight
-
-
-# --- numbers --------------------------------------------------------------------------------------
-
-
-def test_a_table_is_saved_as_it_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    saved: dict[str, Callable[[], str]] = {}
-    monkeypatch.setattr(
-        common.st, "download_button", lambda _, data, name, *__, **___: saved.update({name: data})
-    )
-    common.table_download("x.csv", ("G", "loss"), [(2, 1.5), (1, 2.5)])
-    assert list(csv.reader(io.StringIO(saved["x.csv"]()))) == [
-        ["G", "loss"], ["2", "1.5"], ["1", "2.5"],
-    ]  # fmt: skip

@@ -41,7 +41,8 @@ def candidates_figure(
     room = 0.6 * (sizes.tick + 1) * max(len(shorten(t, LABEL)) for t in labels) + 14
     layout = {
         "template": "none", "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": room, "r": 6, "t": 26, "b": 4}, "dragmode": False, "barmode": "overlay",
+        "margin": {"l": room, "r": 6, "t": 4 if after is None else 26, "b": 4},
+        "dragmode": False, "barmode": "overlay",
         "font": {"family": SANS, "color": theme.ink}, "shapes": [frame],
         "showlegend": after is not None, "hovermode": "closest",
         "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "itemclick": False,

@@ -58,8 +58,8 @@ def loss_curves(
         "line": {"color": theme.control, "width": 1, "dash": "dash"},
     }  # fmt: skip
     layout = _layout(theme, sizes) | {
-        "margin": {"l": 46, "r": 20, "t": 8, "b": 40}, "shapes": [rule], "annotations": notes,
-        "xaxis": _axis("step", theme, sizes) | {"range": [0, n_steps]},
+        "margin": {"l": 4 * sizes.tick, "r": 20, "t": 8, "b": 3.4 * sizes.tick}, "shapes": [rule], "annotations": notes,
+        "xaxis": _axis("step", theme, sizes) | {"range": [0, n_steps], "tickformat": ",d"},
         "yaxis": _axis("loss, nats a character", theme, sizes)
         | {"range": [low, high], "showgrid": True, "gridcolor": theme.hairline, "nticks": 6},
     }  # fmt: skip
@@ -71,8 +71,8 @@ def head_triangles(
 ) -> go.Figure:
     """The pattern of each head of each model: `(name, [H, T, T])`, on the same characters.
 
-    Every model starts a row of its own; a row is a query, a column a key; blank is masked. The
-    height fits a width of WIDTH pixels.
+    Every model starts a row of its own; a row is a query, a column a key; blank is masked. Cells
+    are square where width and height keep the proportions of the figure.
     """
     T = len(sample)
     most = max(len(pattern) for _, pattern in models)
@@ -93,20 +93,21 @@ def head_triangles(
     marks = [literal(label(c.encode("utf-8", "replace"))) for c in sample]
     axis: dict[str, object] = {
         "showgrid": False, "zeroline": False, "showline": False, "ticks": "", "fixedrange": True,
-        "constrain": "domain", "ticklabeloverflow": "allow", "tickangle": 0,
+        "ticklabeloverflow": "allow", "tickangle": 0,
         "tickfont": {"size": sizes.tick, "family": MONO, "color": theme.muted},
     }  # fmt: skip
     rows, columns = z.shape
     lettered = most <= LABELS_UP_TO
     margin = {"l": 22 if lettered else 2, "r": 2, "t": 2, "b": 20 if lettered else 2}
-    room = margin["t"] + margin["b"]
+    inside, room = WIDTH - margin["l"] - margin["r"], margin["t"] + margin["b"]
     across = [c * (T + 1) + i for c in range(most) for i in range(T)] if lettered else []
     down = [start + i for start in starts for i in range(T)] if lettered else []
     layout = _layout(theme, sizes) | {
-        "margin": margin, "height": round(rows / columns * WIDTH) + room, "annotations": notes,
-        "xaxis": axis | {"range": [-0.6, columns - 0.4], "constraintoward": "left",
+        "margin": margin, "width": WIDTH, "height": round(rows / columns * inside) + room,
+        "annotations": notes,
+        "xaxis": axis | {"range": [-0.6, columns - 0.4],
                          "tickvals": across, "ticktext": marks * (len(across) // T)},
-        "yaxis": axis | {"range": [rows - 0.4, -0.6], "scaleanchor": "x", "constraintoward": "top",
+        "yaxis": axis | {"range": [rows - 0.4, -0.6],
                          "tickvals": down, "ticktext": marks * (len(down) // T)},
     }  # fmt: skip
     return go.Figure(data=[heatmap], layout=layout)
@@ -206,7 +207,7 @@ def _range(curves: Sequence[Curve], even: float) -> tuple[float, float]:
     if high == low:  # nothing but the even guess yet
         return 0.0, max(even * 1.1, 1.0)
     room = 0.12 * (high - low)
-    return max(low - room, 0.0), high + room
+    return low - room, high + room
 
 
 def _colour(theme: Theme, i: int) -> str:
@@ -223,7 +224,7 @@ def _axis(title: str, theme: Theme, sizes: Type) -> dict[str, object]:
     return {
         "title": {"text": title, "font": {"size": sizes.note, "color": theme.muted}, "standoff": 6},
         "fixedrange": True, "zeroline": False, "showgrid": False, "linecolor": theme.control,
-        "tickfont": {"size": sizes.tick, "color": theme.muted}, "separatethousands": True,
+        "tickfont": {"size": sizes.tick, "color": theme.muted},
     }  # fmt: skip
 
 

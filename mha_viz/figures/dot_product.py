@@ -10,8 +10,9 @@ from mha_viz.figures.theme import MONO, NORMAL, SANS, Theme, Type, diverging_sca
 
 Numbers = NDArray[np.float64]
 LABELS = 24  # elements that are numbered, which a phone still shows apart
-STRIPS = (0.56, 1.0)  # of the height, for the strips; the rest is for the sum
-SUM = (0.0, 0.46)
+STRIPS = (0.5, 1.0)  # of the height, for the strips; the rest is for the sum
+SPACE = "\u2002"  # between a letter and its strip
+SUM = (0.0, 0.45)
 
 
 def dot_product_figure(
@@ -35,10 +36,8 @@ def dot_product_figure(
     top, top_product = float(max(np.abs(q).max(), np.abs(k).max())), float(np.abs(products).max())
     blank = np.full(len(at), np.nan)
     data = [
-        _strip([q, k, blank], at, top, "q", theme) | {"text": [["q"] * len(at), ["k"] * len(at),
-                                                               [""] * len(at)]},
-        _strip([blank, blank, products], at, top_product, "q × k", theme)
-        | {"text": [[""] * len(at), [""] * len(at), ["q × k"] * len(at)]},
+        _strip([q, k, blank], at, top, theme),
+        _strip([blank, blank, products], at, top_product, theme),
         _bars(x, at, products, running, theme),
         _line(x, running, theme),
     ]  # fmt: skip
@@ -52,7 +51,7 @@ def dot_product_figure(
     }  # fmt: skip
     layout = {
         "template": "none", "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 46, "r": 12, "t": 4, "b": 38}, "dragmode": False, "showlegend": False,
+        "margin": {"l": 54, "r": 12, "t": 4, "b": 38}, "dragmode": False, "showlegend": False,
         "font": {"family": SANS, "color": theme.ink}, "hovermode": "closest", "bargap": 0,
         "hoverlabel": {"bgcolor": theme.surface, "bordercolor": theme.query,
                        "font": {"family": MONO, "size": sizes.tick + 1, "color": theme.ink}},
@@ -65,8 +64,8 @@ def dot_product_figure(
         "yaxis": axis | {
             "domain": STRIPS, "range": [2.5, -0.5], "tickvals": [0, 1, 2],
             "ticktext": [
-                f'<span style="color:{theme.query}"><b>q</b></span>',
-                f'<span style="color:{theme.key}"><b>k</b></span>', "q × k",
+                f'<span style="color:{theme.query}"><b>q</b></span>{SPACE}',
+                f'<span style="color:{theme.key}"><b>k</b></span>{SPACE}', f"q × k{SPACE}",
             ],
             "tickfont": {"size": sizes.tick + 2, "color": theme.ink},
         },
@@ -78,20 +77,20 @@ def dot_product_figure(
             {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": "y2", "y0": 0, "y1": 0,
              "line": {"color": theme.control, "width": 1}, "layer": "below"},
         ],
-        "annotations": [_end(running, theme, sizes)],
+        "annotations": [_end(float(running[-1]), theme, sizes)],
     }  # fmt: skip
     return go.Figure(data=data, layout=layout)
 
 
 def _strip(
-    rows: Sequence[Numbers], at: NDArray[np.intp], top: float, name: str, theme: Theme
+    rows: Sequence[Numbers], at: NDArray[np.intp], top: float, theme: Theme
 ) -> dict[str, object]:
     return {
         "type": "heatmap", "z": np.stack(rows).astype(np.float32), "zmin": -top or -1.0,
         "zmax": top or 1.0, "colorscale": diverging_scale(theme), "showscale": False,
-        "hoverongaps": False, "xgap": 1 if len(at) <= 64 else 0, "ygap": 6, "name": name,
-        "customdata": np.stack([at] * 3).tolist(),
-        "hovertemplate": "element %{customdata}: %{text} = %{z:.4f}<extra></extra>",
+        "hoverongaps": False, "xgap": 1 if len(at) <= 64 else 0, "ygap": 6,
+        "text": [[f"{name}, element {d}" for d in at] for name in ("q", "k", "q × k")],
+        "hovertemplate": "%{text}: %{z:.4f}<extra></extra>",
     }  # fmt: skip
 
 
@@ -116,10 +115,10 @@ def _line(x: NDArray[np.intp], running: Numbers, theme: Theme) -> dict[str, obje
     }  # fmt: skip
 
 
-def _end(running: Numbers, theme: Theme, sizes: Type) -> dict[str, object]:
-    total = f"{running[-1]:.3f}".replace("-", "−")
+def _end(total: float, theme: Theme, sizes: Type) -> dict[str, object]:
+    said = f"{total:.3f}".replace("-", "−")
     return {
-        "text": f"<b>q · k = {total}</b>", "x": len(running) - 0.5, "y": float(running[-1]),
-        "yref": "y2", "xanchor": "right", "yanchor": "bottom", "yshift": 4, "showarrow": False,
+        "text": f"<b>q · k = {said}</b>", "xref": "x domain", "x": 1, "y": 1, "yref": "y2 domain",
+        "xanchor": "right", "yanchor": "top", "showarrow": False,
         "font": {"size": sizes.note + 2, "color": theme.ink},
     }  # fmt: skip

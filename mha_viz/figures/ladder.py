@@ -12,7 +12,8 @@ from mha_viz.tokens import shorten
 LABEL = 10
 RUNG = 27  # pixels
 ABOVE = 30  # pixels, for the names of the columns
-COLUMNS = ("score", "exp(score − max)", "weight")
+COLUMNS = ("score", "exp(s − max)", "weight")
+SPACE = "\u2002"  # between a label and its bar
 GAP = 0.03  # of the width, between two columns
 
 
@@ -171,8 +172,8 @@ def _number(
 
 def _label(rung: Rung, chosen: int | None, theme: Theme) -> str:
     if rung.key is None:
-        return f'<span style="color:{theme.muted}">{rung.label}</span>'
-    text = f"{literal(shorten(rung.label, LABEL))} <sub>{rung.key}</sub>"
+        return f'<span style="color:{theme.muted}">{rung.label}{SPACE}</span>'
+    text = f"{literal(shorten(rung.label, LABEL))} <sub>{rung.key}</sub>{SPACE}"
     return f'<b><span style="color:{theme.query}">{text}</span></b>' if _is(rung, chosen) else text
 
 
@@ -182,4 +183,4 @@ def _room(rungs: Sequence[Rung], sizes: Type) -> float:
         else len(r.label)
         for r in rungs
     )  # fmt: skip
-    return longest * 0.6 * (sizes.tick + 1) + 10
+    return (longest + 1) * 0.6 * (sizes.tick + 1) + 10

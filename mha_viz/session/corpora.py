@@ -69,8 +69,9 @@ def fetch(url: str = URL, n_bytes: int = N_BYTES) -> str:
                 if time.monotonic() > end:
                     raise TimeoutError(f"not finished within {DEADLINE:.0f} s")
     except (OSError, http.client.HTTPException) as error:
+        reason = str(error).removeprefix("<urlopen error ").removesuffix(">")
         raise SourceError(
-            f"{host} did not send the text: {error}. Check the connection and try again, or train "
+            f"{host} did not send the text: {reason}. Check the connection and try again, or train "
             "on another text."
         ) from error
     if len(data) != n_bytes:
@@ -129,14 +130,16 @@ def _own() -> Text | None:
         f"A plain text of at least {MIN_CHARACTERS:,} characters, at most "
         f"{st.get_option('server.maxUploadSize')} MB and {MAX_VOCABULARY:,} different characters; "
         "it stays on this server, in memory",
-        type=["txt"], key="train_file",
+        type=["txt"], key="train_file", on_change=_forget_own,
     )  # fmt: skip
-    if given is not None and state.get("train_file_id") != given.file_id:
-        state.pop("train_text", None)
+    if given is not None and "train_text" not in state:
         content, state["train_encoding"] = decode(given.getvalue())
         state["train_text"] = _text("your file", content)
-        state["train_file_id"] = given.file_id
     found: Text | None = state.get("train_text")
     if found is not None and state["train_encoding"] == "cp1252":
         notice("The file is not UTF-8; it was read as Windows-1252.")
     return found
+
+
+def _forget_own() -> None:
+    st.session_state.pop("train_text", None)

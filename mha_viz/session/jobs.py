@@ -64,6 +64,8 @@ class Job(Generic[T]):
         begun = time.monotonic()
         for result in self._work:
             now = time.monotonic()
+            if self.state == "stopped":
+                return
             self.seconds += now - begun
             self.results.append(result)
             begun = now
@@ -102,7 +104,7 @@ class Queue:
         self._halt(job, "paused")
 
     def stop(self, job: Job[Any]) -> None:
-        """Ends the job after the result it is at; what it found is kept."""
+        """Ends the job; what it found until now is kept, and the result it is at is not."""
         self._halt(job, "stopped")
 
     def resume(self, job: Job[Any]) -> None:

@@ -222,11 +222,15 @@ def _draw_patterns(view: View, plan: Plan, reports: Sequence[Report]) -> None:
         f"{step:,} steps, seed {plan.models[0].seed}: a row asks, a column is read; "
         "colour is √ weight.",
     )
-    st.plotly_chart(
-        head_triangles(found, plan.sample, view.theme, sizes=view.sizes),
-        key="train_patterns", theme=None, config=CONFIG, height="content",
-        alt=f"Patterns of every head on {plan.sample!r}, held-out text, after {step:,} steps.",
-    )  # fmt: skip
+    figure = head_triangles(found, plan.sample, view.theme, sizes=view.sizes)
+    # Plotly could keep cells square by itself, but shrinks them when it is drawn anew often.
+    shape = f"aspect-ratio: {figure.layout.width} / {figure.layout.height}"
+    st.html(f"<style>.st-key-train_triangles {{ {shape} }}</style>")
+    with st.container(key="train_triangles", height="stretch"):
+        st.plotly_chart(
+            figure, key="train_patterns", theme=None, config=CONFIG, height="stretch",
+            alt=f"Patterns of every head on {plan.sample!r}, held-out text, after {step:,} steps.",
+        )  # fmt: skip
 
 
 def _table(plan: Plan, curves: Sequence[Curve], reports: Sequence[Report]) -> None:

@@ -58,23 +58,36 @@ class Cells {
     gd.append(overlay);
     const handlers = {
       plotly_click: ({ points }) => this.pick(name, points[0]),
+      ...(this.data.maps.includes(name) && {
+        plotly_hover: ({ points, event }) => {
+          gd.querySelector(".hoverlayer")?.style.setProperty("display", "none");
+          this.tooltip(points[0], event);
+        },
+        plotly_unhover: () => (tip().style.display = "none"),
+      }),
       plotly_afterplot: () => this.frame(),
     };
     for (const [event, handler] of Object.entries(handlers)) gd.on(event, handler);
     const remove = () => {
       for (const [event, handler] of Object.entries(handlers)) gd.removeListener?.(event, handler);
       overlay.remove();
+      tip().style.display = "none";
     };
     this.frame();
     return { gd, overlay, remove };
   }
 
-  // A cell of a pooled map stands for a block: Python finds the strongest pair in it.
+  // The first query and the first key of a cell, which is a block of a pooled map.
+  cell({ x, y }) {
+    const half = (this.data.block - 1) / 2;
+    return { query: Math.round(y - half), key: Math.round(x - half) };
+  }
+
+  // Of a pooled cell, Python finds the strongest pair.
   pick(name, point) {
     let choice;
     if (this.data.maps.includes(name)) {
-      const half = (this.data.block - 1) / 2;
-      choice = { query: Math.round(point.y - half), key: Math.round(point.x - half) };
+      choice = this.cell(point);
     } else {
       const [key] = point.customdata;
       if (key === null) return;
@@ -82,6 +95,33 @@ class Cells {
     }
     this.seq += 1;
     this.send("pick", { ...choice, map: name, words: this.data.words, seq: this.seq });
+  }
+
+  // Plotly knows the few tokens on its axes; a tooltip names all of them.
+  tooltip(point, event) {
+    const { block, tokens, colours } = this.data;
+    const { query, key } = this.cell(point);
+    const name = (first) => {
+      const end = Math.min(first + block, tokens.length) - 1;
+      return block > 1 ? `${tokens[first]} (${first}) … ${tokens[end]} (${end})` : `${tokens[first]} (${first})`;
+    };
+    const box = tip();
+    box.style.cssText = `position:fixed;z-index:1000;pointer-events:none;padding:6px 10px;border-radius:6px;
+      background:${colours.surface};color:${colours.ink};border:1px solid ${colours.query};
+      font:14px/1.4 "Source Code Pro",monospace;white-space:pre;max-width:90vw`;
+    const lines = [`from ${name(query)}`, `to   ${name(key)}`].map((text) => {
+      const line = document.createElement("div");
+      line.textContent = text;
+      return line;
+    });
+    const value = document.createElement("b");
+    const most = block > 1 ? ` is the largest of ${block} × ${block}` : "";
+    value.textContent = `${Number(point.customdata).toPrecision(4).replace("-", "−")}${most}`;
+    box.replaceChildren(...lines, value);
+    const { width, height } = box.getBoundingClientRect();
+    const above = event.clientY + 14 + height > innerHeight;
+    box.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - width - 4))}px`;
+    box.style.top = `${Math.max(4, event.clientY + (above ? -height - 14 : 14))}px`;
   }
 
   // However many things change between two pictures on the screen, the marks are drawn once.
@@ -106,6 +146,17 @@ class Cells {
       plot.overlay.replaceChildren(...[row, cell].filter(Boolean));
     }
   }
+}
+
+function tip() {
+  let node = document.getElementById("mha-viz-tip");
+  if (!node) {
+    node = document.createElement("div");
+    node.id = "mha-viz-tip";
+    node.style.display = "none";
+    document.body.append(node);
+  }
+  return node;
 }
 
 // A rectangle in the figure's own coordinates, at least `least` pixels a side.

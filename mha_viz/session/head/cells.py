@@ -9,7 +9,7 @@ import streamlit as st
 
 from mha_viz.figures.heatmap import whole
 from mha_viz.session import link
-from mha_viz.session.messages import notice
+from mha_viz.session.messages import escaped, notice
 from mha_viz.session.view import View
 from mha_viz.trace import Array
 
@@ -35,14 +35,18 @@ def query_input(view: View) -> int:
 def key_input(view: View, strongest: int) -> int:
     """The key, which the link carries; without a choice it is the one of the largest weight."""
     last = view.trace.n_tokens - 1
-    held = st.session_state.get("key")
-    if isinstance(held, int) and held > last:
-        st.session_state["key"] = None
+    state = st.session_state
+    if "key" not in state and "key" not in st.query_params and state.get("key_of") == view.words:
+        state["key"] = state["key_kept"]  # back from another part
+    held = state.get("key")
+    if isinstance(held, int) and (held > last or state.get("key_of", view.words) != view.words):
+        state["key"] = None  # a place in another text
     chosen = st.number_input(
-        "Key j", 0, last, None, key="key", bind="query-params", width=130,
-        placeholder=f"{strongest}, strongest",
+        "Key j", 0, last, None, key="key", bind="query-params", width=210,
+        placeholder=f"{strongest} (strongest)",
         help="The position that is looked at; a press on a cell or on a rung chooses it too",
     )  # fmt: skip
+    state["key_of"], state["key_kept"] = view.words, chosen
     key = strongest if chosen is None else int(chosen)
     if word := link.strayed("key", str(key)):
         notice(word)
@@ -66,12 +70,23 @@ def picks(
             "block": _block(view),
             "query": view.token,
             "key": key,
+            "tokens": list(view.trace.tokens),
             "words": view.words,
-            "colours": {"query": view.theme.query, "page": view.theme.page},
+            "colours": {
+                "query": view.theme.query,
+                "page": view.theme.page,
+                "ink": view.theme.ink,
+                "surface": view.theme.surface,
+            },
             "ack": st.session_state.get("cells_seq", 0),
         },
         on_pick_change=_on_pick,
     )
+
+
+def named(view: View, position: int) -> str:
+    """The token at a position, as HTML."""
+    return f"<b>{escaped(view.trace.tokens[position])}</b><sub>{position}</sub>"
 
 
 def strongest_in(values: Array, query: int, key: int, block: int) -> tuple[int, int]:

@@ -39,14 +39,17 @@ class Lines {
     this.seq = 0;
     this.lit = null;
     this.solo = null;
-    this.resized = new ResizeObserver(() => this.frame());
+    this.resized = new ResizeObserver(() => this.stage.clientWidth !== this.width && this.frame());
     this.resized.observe(this.stage);
-    document.fonts?.ready.then(() => this.data && this.frame());
+    document.fonts?.ready.then(() => this.frame());
     this.stage.onpointermove = (event) => event.pointerType !== "touch" && this.point(event);
     this.stage.onpointerleave = () => this.light(null);
     this.stage.onclick = (event) => this.press(this.hit(event));
     this.stage.onkeydown = (event) => this.key(event);
     this.stage.onblur = () => this.light(null);
+    for (const button of this.root.querySelectorAll(".save button")) {
+      button.onclick = () => this.save(button.dataset.format);
+    }
   }
 
   destroy() {
@@ -76,7 +79,7 @@ class Lines {
     const style = getComputedStyle(this.host);
     const page = style.getPropertyValue("--st-background-color").trim();
     this.palette = this.data.palettes[page && luminance(page) < 0.5 ? "dark" : "light"];
-    for (const key of ["ink", "muted", "query", "key", "page", "surface"]) {
+    for (const key of ["ink", "muted", "query", "key", "page", "control"]) {
       this.root.style.setProperty(`--${key}`, this.palette[key]);
     }
     this.mono = style.getPropertyValue("--st-code-font").trim() || "monospace";
@@ -158,7 +161,7 @@ class Lines {
   frame() {
     this.pending ??= requestAnimationFrame(() => {
       this.pending = null;
-      if (this.stage.clientWidth !== this.width || this.data) this.draw();
+      if (this.data) this.draw();
     });
   }
 
@@ -168,11 +171,7 @@ class Lines {
     this.measure();
     this.stage.style.height = `${this.height}px`;
     for (const canvas of [this.base, this.words, this.top]) this.fit(canvas);
-    const pen = this.base.getContext("2d");
-    for (const [i, head] of this.heads.entries()) {
-      if (this.solo === null || this.solo === i) this.strokes(pen, i, head, null);
-    }
-    this.text();
+    this.lines(this.base.getContext("2d"), null);
     this.paint();
     performance.measure("mha-viz-lines", { start: begun });
   }
@@ -188,13 +187,14 @@ class Lines {
 
   // The lines of a head, or of them those of one token: a stroke for each strength.
   strokes(pen, number, { queries, keys, weights }, only) {
+    const Path = pen instanceof SvgPen ? SvgPath : Path2D;
     const paths = Array.from({ length: STEPS }, () => null);
     const lane = this.lane(number), { near, far, upright } = this;
     const ends = only && (only.side === "query" ? queries : keys);
     for (let i = 0; i < weights.length; i++) {
       if (ends && ends[i] !== only.at) continue;
       const step = Math.min(STEPS - 1, Math.floor(Math.sqrt(weights[i] / 65535) * STEPS));
-      const path = (paths[step] ??= new Path2D());
+      const path = (paths[step] ??= new Path());
       const from = this.along(queries[i]) + lane, to = this.along(keys[i]) + lane;
       if (upright) {
         path.moveTo(near, from);
@@ -216,51 +216,60 @@ class Lines {
     pen.globalAlpha = 1;
   }
 
-  text() {
-    const pen = this.words.getContext("2d");
+  // The labels of both sides: as many as find room, and before all others those in `bold`.
+  text(pen, bold) {
     const { size, upright, near, far } = this;
+    pen.clearRect(0, 0, this.width, this.height);
     pen.fillStyle = this.palette.muted;
     pen.font = `${size - 1}px ${this.sans}`;
-    pen.textBaseline = "alphabetic";
     const sides = this.width < 480 ? ["from", "to"] : ["looks from", "looks at"];
-    if (upright) {
-      for (const [i, side] of sides.entries()) {
-        pen.textAlign = i ? "left" : "right";
-        pen.fillText(side, i ? far + 6 : near - 6, size);
-      }
-    } else {
-      pen.textAlign = "left";
-      pen.fillText(sides[0], this.start, size);
-      pen.fillText(sides[1], this.start, this.height - 6);
-    }
-    const every = Math.max(1, Math.ceil((size + 1) / (this.turned || upright ? this.pitch : 1e9)));
-    for (let i = 0; i < this.labels.length; i += every) {
-      this.label(pen, i, "query", this.palette.ink);
-      this.label(pen, i, "key", this.palette.ink);
+    pen.textAlign = upright ? "right" : "left";
+    pen.fillText(sides[0], upright ? near - 6 : this.start, size);
+    pen.textAlign = "left";
+    pen.fillText(sides[1], upright ? far + 6 : this.start, upright ? size : this.height - 6);
+    for (const side of ["query", "key"]) {
+      const placed = this.spread(bold[side] ?? []);
+      for (const at of placed) this.label(pen, at, side, this.palette[side], 650);
+      const others = this.spread(this.labels.keys(), placed).slice(placed.length);
+      for (const at of others) this.label(pen, at, side, this.palette.ink, 400);
     }
   }
 
-  // A label beside its token; `bold` ones stand on a ground of their own, over what is there.
-  label(pen, position, side, colour, bold = false) {
+  // Of positions, the earlier first, those that have room beside the ones taken before them.
+  spread(positions, taken = []) {
+    const gap = this.upright || this.turned ? this.size + 1 : 0;
+    const found = [...taken];
+    const place = (at) => Math.floor(this.along(at) / (gap || 1));
+    const rows = new Map(taken.map((at) => [place(at), at]));
+    const free = (at) => [-1, 0, 1].every((d) => {
+      const there = rows.get(place(at) + d);
+      return there === undefined || Math.abs(this.along(there) - this.along(at)) >= gap;
+    });
+    for (const at of positions) {
+      if (gap && !free(at)) continue;
+      rows.set(place(at), at);
+      found.push(at);
+    }
+    return found;
+  }
+
+  label(pen, position, side, colour, weight) {
     const { size, upright, near, far, turned } = this;
-    pen.save();
-    pen.font = `${bold ? 650 : 400} ${size}px ${this.mono}`;
-    pen.textBaseline = "middle";
     const along = this.along(position), query = side === "query";
+    pen.save();
+    pen.font = `${weight} ${size}px ${this.mono}`;
+    pen.textBaseline = "middle";
+    pen.fillStyle = colour;
     pen.translate(...(upright ? [query ? near : far, along] : [along, query ? near : far]));
     if (turned) pen.rotate(-Math.PI / 2);
-    const beside = upright || turned;
-    pen.textAlign = beside ? (query !== turned ? "right" : "left") : "center";
-    const x = beside ? (query !== turned ? -6 : 6) : 0;
-    const y = beside ? 0 : query ? -size / 2 - 4 : size / 2 + 4;
-    if (bold) {
-      const width = pen.measureText(this.labels[position]).width + 4;
-      pen.fillStyle = this.palette.page;
-      const left = { right: x - width + 2, left: x - 2, center: x - width / 2 }[pen.textAlign];
-      pen.fillRect(left, y - size / 2 - 2, width, size + 4);
+    if (upright || turned) {
+      const left = query !== turned; // of its end of the lines, once turned
+      pen.textAlign = left ? "right" : "left";
+      pen.fillText(this.labels[position], left ? -6 : 6, 0);
+    } else {
+      pen.textAlign = "center";
+      pen.fillText(this.labels[position], 0, (query ? -1 : 1) * (size / 2 + 4));
     }
-    pen.fillStyle = colour;
-    pen.fillText(this.labels[position], x, y);
     pen.restore();
   }
 
@@ -271,27 +280,31 @@ class Lines {
     const pen = this.top.getContext("2d");
     pen.clearRect(0, 0, this.width, this.height);
     this.base.style.opacity = lit ? FADED : 1;
-    if (lit) {
-      const other = lit.side === "query" ? "key" : "query";
-      const ends = new Map();
-      for (const [i, head] of this.heads.entries()) {
-        if (this.solo !== null && this.solo !== i) continue;
-        this.strokes(pen, i, head, lit);
-        for (const [end, weight] of this.of(head, lit)) {
-          ends.set(end, Math.max(weight, ends.get(end) ?? 0));
-        }
-      }
-      const shown = [...ends].sort((a, b) => b[1] - a[1]);
-      const gap = this.upright || this.turned ? this.size + 2 : this.room;
-      const placed = [];
-      for (const [end] of shown) {
-        if (placed.some((there) => Math.abs(this.along(there) - this.along(end)) < gap)) continue;
-        placed.push(end);
-        this.label(pen, end, other, this.palette[other], true);
-      }
-      this.label(pen, lit.at, lit.side, this.palette[lit.side], true);
-    }
+    if (lit) this.lines(pen, lit);
+    this.text(this.words.getContext("2d"), this.bold(lit));
     this.say(lit);
+  }
+
+  lines(pen, only) {
+    for (const [i, head] of this.shown()) this.strokes(pen, i, head, only);
+  }
+
+  shown() {
+    return [...this.heads.entries()].filter(([i]) => this.solo === null || this.solo === i);
+  }
+
+  // The tokens to name: the one that is lit, and those at the other ends of its lines.
+  bold(lit) {
+    if (!lit) return {};
+    const ends = new Map();
+    for (const [, head] of this.shown()) {
+      for (const [end, weight] of this.of(head, lit)) {
+        ends.set(end, Math.max(weight, ends.get(end) ?? 0));
+      }
+    }
+    const strongest = [...ends].sort((a, b) => b[1] - a[1]).map(([end]) => end);
+    const other = lit.side === "query" ? "key" : "query";
+    return { [lit.side]: [lit.at], [other]: strongest };
   }
 
   of({ queries, keys, weights }, { at, side }) {
@@ -307,21 +320,51 @@ class Lines {
       parts.push(element("span", "muted", "Point at a token, or move with the arrow keys: its lines light up."));
     } else {
       parts.push(this.token(lit.at, "b"), lit.side === "query" ? " looks at " : " is looked at by ");
-      for (const [i, head] of this.heads.entries()) {
-        if (this.solo !== null && this.solo !== i) continue;
+      for (const [i, head] of this.shown()) {
         const found = this.of(head, lit); // the strongest first, as they came
         const by = element("span", "by", head.name);
         by.style.setProperty("--own", this.colour(i));
         parts.push(by);
         for (const [end, weight] of found.slice(0, NAMED)) {
           const pair = element("span", "pair");
-          pair.append(this.token(end, "span"), ` ${weight.toFixed(2)}`);
+          pair.append(this.token(end, "span"), weight < 0.01 ? " <0.01" : ` ${weight.toFixed(2)}`);
           parts.push(pair);
         }
         if (!found.length) parts.push(element("span", "pair muted", "no line"));
       }
     }
     this.sentence.replaceChildren(...parts);
+  }
+
+  // ---- to take away ----
+
+  async save(format) {
+    const lit = this.lit ?? this.pinned;
+    const file = format === "svg" ? this.svg(lit) : await this.png(lit);
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(file);
+    link.download = `lines-${this.heads.map((head) => head.name.replace(" ", "")).join("-")}.${format}`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  }
+
+  svg(lit) {
+    const pen = new SvgPen(this.width, this.height, this.palette.page);
+    this.lines(pen, lit);
+    this.text(pen, this.bold(lit));
+    return pen.file();
+  }
+
+  png(lit) {
+    const sheet = document.createElement("canvas");
+    this.fit(sheet);
+    const pen = sheet.getContext("2d");
+    pen.fillStyle = this.palette.page;
+    pen.fillRect(0, 0, this.width, this.height);
+    for (const canvas of lit ? [this.top, this.words] : [this.base, this.words]) {
+      pen.drawImage(canvas, 0, 0, this.width, this.height);
+    }
+    return new Promise((done) => sheet.toBlob(done, "image/png"));
   }
 
   token(position, tag) {

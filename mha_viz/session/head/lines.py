@@ -27,10 +27,12 @@ _lines = st.components.v2.component(
         '<div class="lines">\n<div class="legend" role="group" aria-label="Heads"></div>\n'
         '<div class="stage" role="application" tabindex="0">'
         "<canvas></canvas><canvas></canvas><canvas></canvas></div>\n"
-        '<div class="sentence" aria-live="polite"></div>\n</div>'
+        '<div class="sentence" aria-live="polite"></div>\n'
+        '<div class="save"><button data-format="png">PNG</button>'
+        '<button data-format="svg">SVG</button></div>\n</div>'
     ),
     css=(_HERE / "lines.css").read_text(encoding="utf-8"),
-    js=(_HERE / "lines.js").read_text(encoding="utf-8"),
+    js="\n".join((_HERE / name).read_text(encoding="utf-8") for name in ("svg.js", "lines.js")),
 )
 HEADS = 8  # as many as there are colours that can be told apart
 ROW = 8  # lines of a token and a head, at most
@@ -196,8 +198,8 @@ def _table(view: View, heads: list[Head], drawn: list[Lines]) -> None:
     ]
     lines.sort(key=lambda line: -line[0])
     rows = [[name, i, tokens[i], j, tokens[j], round(weight, 6)] for weight, name, i, j in lines]
-    n = min(LISTED, len(rows))
-    caption("In words", f"the {n} strongest of these lines." if n else "no line.")
-    if rows:
-        table(HEADER, rows[:LISTED], height=min(430, 38 + 35 * n))
+    listed = [row for row in rows if row[1]][:LISTED]  # the first token has no choice
+    caption("In words", f"the {len(listed)} strongest lines, from token 1 on.")
+    if listed:
+        table(HEADER, listed, height=min(430, 38 + 35 * len(listed)))
     download_table("lines.csv", HEADER, rows, label="Lines as CSV")

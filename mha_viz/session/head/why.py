@@ -1,22 +1,28 @@
 """The Why part: one weight taken apart, from q and k to the softmax."""
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
 from mha_viz import explain
-from mha_viz.explain import DotProduct, Row
-from mha_viz.figures.cells import cell_map
+from mha_viz.explain import DotProduct, Positions, Row
+from mha_viz.export import Table
+from mha_viz.figures.cells import MAX_TICKS, cell_map
 from mha_viz.figures.dot_product import dot_product_figure
 from mha_viz.figures.heatmap import Window
 from mha_viz.figures.ladder import Rung, ladder, ladder_height
 from mha_viz.figures.theme import NORMAL, STAGE, THEMES
-from mha_viz.session import attention, models
-from mha_viz.session.attention import CONFIG, caption
+from mha_viz.session import attention, link
+from mha_viz.session.attention import caption
+from mha_viz.session.chart import chart
 from mha_viz.session.head import cells
-from mha_viz.session.messages import escaped
-from mha_viz.session.numbers import download, download_table
-from mha_viz.session.variants.common import one_of, square
+from mha_viz.session.head.maps import only_seen, part_shown, save, seen_weights, weight_map
+from mha_viz.session.messages import notice
+from mha_viz.session.numbers import download_table
+from mha_viz.session.variants.common import square
 from mha_viz.session.view import View
 from mha_viz.trace import Array, Trace
 
@@ -46,14 +52,13 @@ def show(view: View) -> None:
         _ladder(view, row, key)
     _formula(view, found, row, key)
     _path(view)
-    cells.picks(
-        view, {f"why_{name}": _values(view, name) for name in MAPS}, key=key, rungs=["why_ladder"]
-    )
+    maps = {f"why_{name}": partial(_values, view, name) for name in MAPS}
+    cells.picks(view, maps, key=key, rungs=["why_ladder"])
 
 
 def _sentence(view: View, row: Row, key: int) -> None:
     """What is taken apart, in words: the pair, its score and its weight."""
-    asks, asked = _named(view, row.query), _named(view, key)
+    asks, asked = cells.named(view, row.query), cells.named(view, key)
     score = _signed(f"{row.scores[key]:.3f}")
     if key > row.query:
         what = f"score {score}, but the key lies beyond the query: masked, weight <b>0</b>."
@@ -67,7 +72,12 @@ def _sentence(view: View, row: Row, key: int) -> None:
 
 def _product(view: View, found: DotProduct, query: int, key: int) -> None:
     """Strips of q, k and their products, and the sum as it grows."""
-    order = one_of("Elements", ORDERS, ORDERS[0], "elements")
+    order = st.segmented_control(
+        "Elements", ORDERS, default=ORDERS[0], key="elements", bind="query-params", required=True,
+        label_visibility="collapsed", width="content",
+    )  # fmt: skip
+    if word := link.strayed("elements", order):
+        notice(word)
     top = max(np.abs(found.q).max(), np.abs(found.k).max())
     caption(
         "Element by element",
@@ -76,21 +86,23 @@ def _product(view: View, found: DotProduct, query: int, key: int) -> None:
         f"{np.abs(found.products).max():.3g}. Bars add up to the line; {_largest(found)}.",
     )
     at = found.order(by_size=order == ORDERS[1])
-    st.plotly_chart(
+    numbers = _elements(found, at)
+    chart(
         dot_product_figure(found.q, found.k, at.tolist(), view.theme, sizes=view.sizes),
-        key="why_product", theme=None, config=CONFIG, height=390,
+        key="why_product", height=390, name="dot-product", table=lambda: numbers,
         alt=f"q of position {query} times k of position {key}, {order}: the sum is "
         f"{found.total:.3f}; {_largest(found)}.",
     )  # fmt: skip
-    products, running = found.products[at], np.cumsum(found.products[at])
-    download_table(
-        "dot_product.csv", ["element", "q", "k", "q times k", "sum so far"],
-        [
-            [int(d), float(found.q[d]), float(found.k[d]), float(p), float(s)]
-            for d, p, s in zip(at, products, running, strict=True)
-        ],
-        label="Elements as CSV",
-    )  # fmt: skip
+    download_table("dot_product.csv", *numbers, label="Elements as CSV")
+
+
+def _elements(found: DotProduct, at: Positions) -> Table:
+    running = np.cumsum(found.products[at])
+    rows: list[list[Any]] = [
+        [int(d), float(found.q[d]), float(found.k[d]), float(found.products[d]), float(total)]
+        for d, total in zip(at, running, strict=True)
+    ]
+    return ["element", "q", "k", "q times k", "sum so far"], rows
 
 
 def _largest(found: DotProduct) -> str:
@@ -106,24 +118,25 @@ def _ladder(view: View, row: Row, key: int) -> None:
         f"its strongest keys, the chosen one orange; max = {_signed(f'{row.largest:.3f}')}.",
     )
     rungs = _rungs(view, row, key)
-    st.plotly_chart(
+    numbers = _keys(view, row)
+    chart(
         ladder(rungs, view.theme, chosen=key, sizes=view.sizes),
-        key="why_ladder", theme=None, config=CONFIG, height=ladder_height(len(rungs)),
+        key="why_ladder", height=ladder_height(len(rungs)), name="softmax", table=lambda: numbers,
         alt="; ".join(
             f"{r.label}: score {r.score:.3f}, weight {r.weight:.4f}"
             for r in rungs if r.score is not None
         ),
     )  # fmt: skip
-    tokens = view.trace.tokens
-    download_table(
-        "softmax_row.csv", ["key", "token", "score", "exp(score - max)", "weight", "masked"],
-        [
-            [j, tokens[j], float(row.scores[j]), float(row.exps[j]), float(row.weights[j]),
-             j > row.query]
-            for j in range(len(tokens))
-        ],
-        label="Row as CSV",
-    )  # fmt: skip
+    download_table("softmax_row.csv", *numbers, label="Row as CSV")
+
+
+def _keys(view: View, row: Row) -> Table:
+    exps, weights = row.exps, row.weights
+    rows: list[list[Any]] = [
+        [j, token, float(row.scores[j]), float(exps[j]), float(weights[j]), j > row.query]
+        for j, token in enumerate(view.trace.tokens)
+    ]
+    return ["key", "token", "score", "exp(score - max)", "weight", "masked"], rows
 
 
 def _rungs(view: View, row: Row, key: int) -> list[Rung]:
@@ -146,20 +159,18 @@ def _rungs(view: View, row: Row, key: int) -> list[Rung]:
 
 def _formula(view: View, found: DotProduct, row: Row, key: int) -> None:
     """The formula, and the same with the numbers of this pair."""
-    left, right = st.columns(2, gap="medium")
     d_h = len(found.q)
     usual = np.isclose(found.scale, d_h**-0.5)
     scale = rf"\tfrac{{1}}{{\sqrt{{{d_h}}}}}" if usual else f"{found.scale:.4g}"
-    with left:
-        st.latex(
-            r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_h}}\qquad "
-            r"\alpha_{ij} = \frac{e^{s_{ij}}}{\sum_{j' \le i} e^{s_{ij'}}}"
-        )
-    with right:
-        st.latex(
-            rf"s_{{{row.query},{key}}} = {found.total:.3f} \cdot {scale} = {found.score:.3f}\qquad "
-            + _weight_in_numbers(row, key)
-        )
+    name = rf"{{{row.query},{key}}}"
+    formulas = [
+        r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_h}}",
+        r"\alpha_{ij} = \frac{e^{s_{ij}}}{\sum_{j' \le i} e^{s_{ij'}}}",
+        rf"s_{name} = {found.total:.3f} \cdot {scale} = {found.score:.3f}",
+        rf"\alpha_{name} = {_weight_in_numbers(row, key)}",
+    ]
+    for column, formula in zip(st.columns([4, 5, 7, 8], gap="small"), formulas, strict=True):
+        column.latex(formula)
     note = "" if usual else f" This layer multiplies by {found.scale:.4g} in place of 1 / √d_h."
     st.caption(
         f"Vaswani et al. 2017, section 3.2.1; the mask: section 3.2.3. The largest score is taken "
@@ -168,11 +179,10 @@ def _formula(view: View, found: DotProduct, row: Row, key: int) -> None:
 
 
 def _weight_in_numbers(row: Row, key: int) -> str:
-    name = rf"\alpha_{{{row.query},{key}}}"
     if key > row.query:
-        return rf"{name} = \frac{{e^{{-\infty}}}}{{{row.exps.sum():.4f}}} = 0"
+        return rf"\frac{{e^{{-\infty}}}}{{{row.exps.sum():.4f}}} = 0"
     top = rf"e^{{{row.scores[key]:.3f} - ({row.largest:.3f})}}"
-    return rf"{name} = \frac{{{top}}}{{{row.exps.sum():.4f}}} = {row.weights[key]:.4f}"
+    return rf"\frac{{{top}}}{{{row.exps.sum():.4f}}} = {row.weights[key]:.4f}"
 
 
 def _path(view: View) -> None:
@@ -182,42 +192,30 @@ def _path(view: View) -> None:
         with column:
             caption(title, words)
             square(_map_figure(view, name), f"why_{name}", _alt(view, name))
-    attention.zoomed(view)
+    part_shown(view)
     with st.container(horizontal=True):
-        download(
-            f"{view.at}_scores.csv", _scores(view.words, view.layer, view.head, _trace=view.trace),
-            rows=view.trace.tokens,
-        )  # fmt: skip
+        save("Scores as CSV", f"{view.at}_scores.csv", lambda: _whole(view), view)
+        save("Weights as CSV", f"{view.at}_weights.csv", lambda: seen_weights(view), view)
 
 
 def _map_figure(view: View, name: str) -> go.Figure:
-    return _map(
+    if name == "weights":
+        return weight_map(view, labels=MAX_TICKS)
+    return _score_map(
         view.words, view.layer, view.head, name, view.window, view.stage, view.theme.name,
         _trace=view.trace,
     )  # fmt: skip
 
 
-@st.cache_resource(max_entries=24, show_spinner=False)
-def _map(
-    words: str,
-    layer: int,
-    head: int,
-    name: str,
-    window: Window | None,
-    stage: bool,
-    theme: str,
-    *,
-    _trace: Trace,
-) -> go.Figure:
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _score_map(
+    words: str, layer: int, head: int, name: str, window: Window | None, stage: bool, theme: str,
+    *, _trace: Trace,
+) -> go.Figure:  # fmt: skip
     whole = _scores(words, layer, head, _trace=_trace)
-    if name == "weights":
-        values = _only_seen(models.pattern(words, layer, head, _trace))
-        colours, top = "root", 1.0
-    else:
-        values = _only_seen(whole) if name == "masked" else whole
-        colours, top = "signed", float(np.abs(whole).max())
     return cell_map(
-        values, _trace.tokens, THEMES[theme], colours=colours, top=top, window=window,
+        only_seen(whole) if name == "masked" else whole, _trace.tokens, THEMES[theme],
+        colours="signed", top=float(np.abs(whole).max()), window=window,
         sizes=STAGE if stage else NORMAL,
     )  # fmt: skip
 
@@ -230,36 +228,25 @@ def _scores(words: str, layer: int, head: int, *, _trace: Trace) -> Array:
     return found
 
 
-def _only_seen(values: Array) -> Array:
-    """The values with NaN where a key lies beyond its query."""
-    seen: Array = np.where(np.tri(len(values), dtype=np.bool_), values, np.float32(np.nan))
-    return seen
+def _whole(view: View) -> Array:
+    """The scores of every pair."""
+    return _scores(view.words, view.layer, view.head, _trace=view.trace)
 
 
-def _values(view: View, name: str) -> cells.Values:
-    """What a map draws, made when a press on a pooled cell asks for it."""
-
-    def made() -> Array:
-        if name == "weights":
-            return _only_seen(models.pattern(view.words, view.layer, view.head, view.trace))
-        whole = _scores(view.words, view.layer, view.head, _trace=view.trace)
-        return _only_seen(whole) if name == "masked" else whole
-
-    return made
+def _values(view: View, name: str) -> Array:
+    """What a map draws."""
+    if name == "weights":
+        return seen_weights(view)
+    return only_seen(_whole(view)) if name == "masked" else _whole(view)
 
 
 def _alt(view: View, name: str) -> str:
-    whole = _scores(view.words, view.layer, view.head, _trace=view.trace)
-    T = len(whole)
+    seen = _values(view, name)
+    T = len(seen)
     if name == "weights":
         return f"Weights of {view.at}, {T} queries by {T} keys; each row adds up to 1."
-    seen = _only_seen(whole) if name == "masked" else whole
     what = "Scores under the mask" if name == "masked" else "Scores of every pair"
     return f"{what}, {T} queries by {T} keys, from {np.nanmin(seen):.2f} to {np.nanmax(seen):.2f}."
-
-
-def _named(view: View, position: int) -> str:
-    return f"<b>{escaped(view.trace.tokens[position])}</b><sub>{position}</sub>"
 
 
 def _signed(text: str) -> str:

@@ -31,6 +31,7 @@ FIRST_NEW = 24
 CANDIDATES = 8
 SHOWN = 72  # tokens so far that are drawn
 WORTH_A_NUMBER = 0.02  # weights below have none
+RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +79,14 @@ def _plan(view: View) -> Plan | None:
     """What the visitor asks for; None while there is nothing to do."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         way = one_of("The next token is", WAYS, WAYS[0], "go_on")
-        if way == WAYS[2]:
-            return _own(view)
-        n = a_number("New tokens", 1, MOST_NEW, FIRST_NEW, "n_more")
-        return Plan(n, GREEDY if way == WAYS[0] else _sampling(view))
+        if way != WAYS[2]:
+            n = a_number("New tokens", 1, MOST_NEW, FIRST_NEW, "n_more")
+            return Plan(n, GREEDY if way == WAYS[0] else _sampling(view))
+        text = st.text_input(
+            "How it goes on", key="own", bind="query-params", placeholder="a space, and then  ring",
+            help="Read as typed, right after the text: a space first, unless it continues a word",
+        )  # fmt: skip
+    return _own(view, text or "")
 
 
 def _sampling(view: View) -> Sampling:
@@ -109,12 +114,7 @@ def _decimal(label: str, low: float, high: float, first: float, key: str) -> flo
     return chosen
 
 
-def _own(view: View) -> Plan | None:
-    text = st.text_input(
-        "How it goes on", key="own", bind="query-params",
-        placeholder="for example: a space, and then  ring",
-        help="Read as typed, right after the text: begin with a space unless it continues a word",
-    )  # fmt: skip
+def _own(view: View, text: str) -> Plan | None:
     if not text:
         st.caption("Type how the text goes on; each of its tokens is then asked for in turn.")
         return None
@@ -150,7 +150,7 @@ def _ids(made: Sequence[Step]) -> list[int]:
 
 def _score(made: Sequence[Step]) -> None:
     """What the model makes of the whole continuation."""
-    nats = -sum(math.log(step.probability) if step.probability else -math.inf for step in made)
+    nats = sum(map(_nats, made))
     first = sum(step.rank == 1 for step in made)
     st.html(
         f'<div class="score"><span><b>{len(made)}</b> tokens</span><span>probability of all '
@@ -159,15 +159,19 @@ def _score(made: Sequence[Step]) -> None:
     )
 
 
+def _nats(step: Step) -> float:
+    return -math.log(step.probability) if step.probability else math.inf
+
+
 def _power(nats: float) -> str:
-    """The exponential of -`nats`, in HTML: three digits, and a power of ten where it is small."""
-    if nats < math.log(1e4):
-        return f"{math.exp(-nats):.3g}"
+    """The exponential of -`nats` in three digits, times a power of ten where it is small."""
+    if nats < math.log(1e3):
+        return f"{math.exp(-nats):.3f}"
     if math.isinf(nats):
         return "0"
     digits = -nats / math.log(10)
     power = math.floor(digits)
-    return f"{10 ** (digits - power):.2f} × 10<sup>−{-power}</sup>"
+    return f"{10 ** (digits - power):.2f} × 10⁻{str(-power).translate(RAISED)}"
 
 
 def _step(view: View, plan: Plan, made: Sequence[Step], labels: Sequence[str], at: int) -> None:
@@ -201,13 +205,13 @@ def _sentence(plan: Plan, step: Step, labels: Sequence[str], first: int) -> str:
     how = "the likeliest" if step.rank == 1 else f"rank {step.rank:,}"
     found = (
         f"Position {step.position:,} becomes **{plain(labels[step.position])}**: probability "
-        f"{step.probability:.3g}, {how}."
+        f"{_power(_nats(step))}, {how}."
     )
     if plan.filters:
         after = float(step.after[step.ids.tolist().index(step.token)])
         found += (
             f" The filters left {step.n_left:,} token{'s' * (step.n_left != 1)}; it was drawn with "
-            f"{after:.3g}."
+            f"{after:.3f}."
         )
     if step.position == first:
         return f"{found} The step read all {first:,} tokens of the text into the cache."
@@ -226,7 +230,8 @@ def _candidates(view: View, plan: Plan, step: Step) -> None:
             labels, step.before.tolist(), after, step.ids.tolist().index(step.token), view.theme,
             sizes=view.sizes,
         ),
-        key="candidates", height=height(len(labels)),
+        key="candidates",
+        height=height(CANDIDATES + 1),  # whatever the step, so that nothing below moves
         alt="; ".join(
             f"{label} {before:.3f}" + (f", drawn from {now:.3f}" if plan.filters else "")
             for label, before, now in zip(labels, step.before, step.after, strict=True)
@@ -267,7 +272,7 @@ def _looks(view: View, step: Step, labels: Sequence[str]) -> None:
         view.theme,
     )  # fmt: skip
     best = np.argsort(-weights, kind="stable")[:3].tolist()
-    said = ", ".join(f"{escaped(labels[i])} ({i:,}) {weights[i]:.2f}" for i in best)
+    said = ", ".join(f"{escaped(labels[i])} ({i:,}) {told(weights[i])}" for i in best)
     st.html(f'<div class="caption">It looks most at <b>{said}</b>.</div>')
 
 
@@ -290,6 +295,7 @@ def _take(view: View, made: Sequence[Step]) -> None:
 
 def _use(text: str) -> None:
     st.session_state["text"] = text
+    st.session_state["went"] = 1  # of what follows that text
 
 
 def _table(view: View, made: Sequence[Step]) -> tuple[list[str], list[list[object]]]:

@@ -144,7 +144,7 @@ def _notes(seen: Expected, at: range, follows: Sequence[str]) -> list[tuple[str,
     return [
         ("follows", [follow or "?" for follow in follows]),
         ("rank", told(seen.ranks, ",d")),
-        ("p", told(seen.following, ".3f")),
+        ("p", [t if float(t or 1) else "<.001" for t in told(seen.following, ".3f")]),
         ("loss", told(seen.losses, ".2f")),
     ]
 

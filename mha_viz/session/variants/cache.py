@@ -15,9 +15,11 @@ from mha_viz.figures.cache_steps import height as steps_height
 from mha_viz.figures.lines import Line, line_chart
 from mha_viz.generation import generate
 from mha_viz.gpt2 import GPT2
-from mha_viz.session.attention import CONFIG, caption, model_name
+from mha_viz.session.attention import caption, model_name
+from mha_viz.session.chart import chart
 from mha_viz.session.messages import escaped, notice, plain, problem
-from mha_viz.session.variants.common import a_number, facts, may_start, one_of, table_download
+from mha_viz.session.numbers import download_table
+from mha_viz.session.variants.common import a_number, facts, may_start, one_of
 from mha_viz.session.variants.stepper import steps
 from mha_viz.session.view import View
 
@@ -102,12 +104,12 @@ def _step(view: View, made: Generated, tokens: Sequence[str], at: int) -> None:
     first = max(0, end - WINDOW)
     kept, without = states(T, at, n)
     st.markdown(_sentence(f"**{plain(tokens[position])}**", position, at, first))
-    st.plotly_chart(
+    chart(
         cache_figure(
             tokens[first:end], kept[first:end], without[first:end], view.theme, made=position,
             first=first, sizes=view.sizes,
         ),
-        key="cache_step", theme=None, config=CONFIG, height=steps_height(end - first),
+        key="cache_step", height=steps_height(end - first),
         alt=_sentence(tokens[position], position, at, first),
     )  # fmt: skip
 
@@ -160,12 +162,12 @@ def _times(view: View, made: Generated) -> None:
         view.theme, x_title="position of the token", y_title="milliseconds", hover="%{y:.2f} ms",
         sizes=view.sizes,
     )  # fmt: skip
-    st.plotly_chart(
-        figure, key="token_times", theme=None, config=CONFIG, height=290,
+    chart(
+        figure, key="token_times", height=290,
         alt=f"Milliseconds a token, the last one: {made.with_ms[-1]:.2f} with the cache, "
         f"{made.without_ms[-1]:.2f} without.",
     )  # fmt: skip
-    table_download(
+    download_table(
         "token_times.csv", ("position", "with the cache, ms", "without, ms"),
         list(zip(at, made.with_ms, made.without_ms, strict=True)),
     )  # fmt: skip
@@ -213,9 +215,9 @@ def _models(view: View) -> None:
         "for each query head, GQA with eight key/value heads or the next fewer that fit, MQA with "
         "one.",
     )
-    st.plotly_chart(
-        cache_sizes_figure(rows, view.theme, sizes=view.sizes), key="cache_sizes", theme=None,
-        config=CONFIG, height=sizes_height(len(rows)),
+    chart(
+        cache_sizes_figure(rows, view.theme, sizes=view.sizes), key="cache_sizes",
+        height=sizes_height(len(rows)),
         alt="; ".join(f"{row.name} {in_bytes(row.own)}" for row in rows),
     )  # fmt: skip
     _table(known, rows, of)
@@ -243,7 +245,7 @@ def _table(known: Sequence[ModelSize], rows: Sequence[Cached], of: str) -> None:
         hide_index=True, key="known_models", height=35 * (len(read) + 1) + 3,
         alt="The numbers of each model, its cache and where they stand.",
     )  # fmt: skip
-    table_download("cache_sizes.csv", header, numbers)
+    download_table("cache_sizes.csv", header, numbers)
 
 
 def _here(view: View) -> list[ModelSize]:

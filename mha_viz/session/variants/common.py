@@ -1,15 +1,14 @@
-"""What the parts of the Variants page share: facts, tables as files, and leave for long work."""
+"""What the parts of the Variants page share: choices in the link, facts, squares, and leave."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 import plotly.graph_objects as go
 import streamlit as st
 
 from mha_viz.session import link
-from mha_viz.session.attention import CONFIG
+from mha_viz.session.chart import chart
 from mha_viz.session.messages import escaped, notice
-from mha_viz.session.numbers import table_csv
 
 QUICK = 3e11  # multiply-adds that start without being asked: seconds on one core
 
@@ -57,21 +56,10 @@ def may_start(key: str, multiply_adds: float, label: str, words: str) -> bool:
 def square(figure: go.Figure, key: str, alt: str) -> None:
     """A figure as high as it is wide, on a screen of any width."""
     with st.container(key=f"square_{key}", height="stretch"):
-        st.plotly_chart(
-            figure, key=key, theme=None, config=CONFIG, height="stretch", alt=alt
-        )  # fmt: skip
+        chart(figure, key=key, alt=alt, height="stretch")
 
 
 def facts(rows: dict[str, str]) -> None:
     """Names and values side by side."""
     cells = "".join(f"<dt>{escaped(k)}</dt><dd>{escaped(v)}</dd>" for k, v in rows.items())
     st.html(f'<dl class="facts">{cells}</dl>')
-
-
-def table_download(name: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A button that saves the numbers of a chart; the file is made when it is asked for."""
-    kept = list(rows)
-    st.download_button(
-        "Numbers as CSV", lambda: table_csv(header, kept), name, "text/csv", key=f"csv_{name}",
-        on_click="ignore", icon=":material/download:",
-    )  # fmt: skip

@@ -13,9 +13,11 @@ from mha_viz.figures.cache_sizes import in_bytes
 from mha_viz.figures.lines import Line, Ticks, line_chart
 from mha_viz.figures.tiles import running_figure, tiles_figure
 from mha_viz.memory_use import Use, attention_memory
-from mha_viz.session.attention import CONFIG, caption, model_name
+from mha_viz.session.attention import caption, model_name
+from mha_viz.session.chart import chart
 from mha_viz.session.messages import escaped, notice, plain, problem
-from mha_viz.session.variants.common import one_of, square, table_download
+from mha_viz.session.numbers import download_table
+from mha_viz.session.variants.common import one_of, square
 from mha_viz.session.variants.stepper import steps
 from mha_viz.session.view import View
 from mha_viz.tiled import Tile
@@ -91,8 +93,8 @@ def _memory_chart(view: View, uses: list[Use]) -> None:
         sizes=view.sizes,
     )  # fmt: skip
     last = uses[-1]
-    st.plotly_chart(
-        figure, key="attention_memory", theme=None, config=CONFIG, height=330,
+    chart(
+        figure, key="attention_memory", height=330,
         alt=f"At T = {last.T}: explicit {in_bytes(last.explicit)}, fused {in_bytes(last.fused)}.",
     )  # fmt: skip
 
@@ -118,7 +120,7 @@ def _memory_words(uses: list[Use], lengths: tuple[int, ...]) -> None:
         st.caption(f"Longer texts are left out: the explicit way would need over "
                    f"{in_bytes(MOST_BYTES)}.")  # fmt: skip
     st.caption("Dao et al. 2022, section 3.1 and theorem 1.")
-    table_download(
+    download_table(
         "attention_memory.csv", ("T", "explicit, bytes", "fused, bytes"),
         [(use.T, use.explicit, use.fused) for use in uses],
     )  # fmt: skip
@@ -180,12 +182,12 @@ def _tile(view: View, found: Tiled, at: int) -> None:
             f"{_span(tile.keys)}.",
         )  # fmt: skip
     with right:
-        st.plotly_chart(
+        chart(
             running_figure(
                 tokens[tile.queries.start : tile.queries.stop], _panels(found, at), view.theme,
                 sizes=view.sizes,
             ),
-            key="running", theme=None, config=CONFIG, height=440,
+            key="running", height=440,
             alt=f"Running values of {len(tile.queries)} queries; their outputs are at most "
             f"{found.distance(at).max():.3g} from the end.",
         )  # fmt: skip
