@@ -4,5 +4,11 @@
     trace = load("bundled").trace("The cat sat on the mat.")
     trace.pattern(layer=2, head=5)      # [T, T] float32
 
-Import from the modules; this one imports nothing, so that `mha_viz.trace` costs no torch.
+Import from the modules; this one imports none of them, so that `mha_viz.trace` costs no torch.
 """
+
+import os
+
+# torch's threads spin while they wait for each other. Where anything else wants the processor, a
+# browser for one, a pass through a small model then took fifty times longer. torch reads this once.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

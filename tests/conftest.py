@@ -7,6 +7,7 @@ from typing import Any
 
 # Models this small are slower on many threads, which wait for each other at every step.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import pytest
 import torch
 from hypothesis import HealthCheck, settings

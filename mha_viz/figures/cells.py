@@ -36,6 +36,7 @@ def cell_map(
     the share of top; "log" ones its logarithm, over DECADES. The hover shows the value itself. Of
     more than MAX_CELLS a side each cell is the one of largest size in a square block.
     """
+    top = top or 1.0
     seen = window or whole(len(tokens))
     block = seen.block
     q0, k0 = seen.first_query, seen.first_key
@@ -43,12 +44,16 @@ def cell_map(
     gap = 1 if max(cells.shape) <= GAPS_UP_TO else 0
     centre = (block - 1) / 2
     many = " at most" if block > 1 else ""
+    signed = colours == "signed"
+    # Where the colour follows the value itself, the figure holds it once.
+    numbers = {"z": cells} if signed else {"z": _place(cells, colours, top), "customdata": cells}
+    shown = "z" if signed else "customdata"
     heatmap = {
-        "type": "heatmap", "z": _place(cells, colours, top), "customdata": cells,
+        "type": "heatmap", **numbers,
         "x0": k0 + centre, "dx": block, "y0": q0 + centre, "dy": block, "xgap": gap, "ygap": gap,
-        "zmin": -1 if colours == "signed" else 0, "zmax": 1, "hoverongaps": False,
-        "colorscale": diverging_scale(theme) if colours == "signed" else colorscale(theme),
-        "hovertemplate": f"from %{{y}} to %{{x}}: %{{customdata:.4~g}}{many}<extra></extra>",
+        "zmin": -top if signed else 0, "zmax": top if signed else 1, "hoverongaps": False,
+        "colorscale": diverging_scale(theme) if signed else colorscale(theme),
+        "hovertemplate": f"from %{{y}} to %{{x}}: %{{{shown}:.4~g}}{many}<extra></extra>",
         "colorbar": _bar(colours, top, theme, sizes),
     }  # fmt: skip
     layout = {
@@ -81,9 +86,7 @@ def largest(values: Array, block: int) -> Array:
 
 
 def _place(cells: Array, colours: Colours, top: float) -> NDArray[np.float32]:
-    share = cells / np.float32(top or 1.0)
-    if colours == "signed":
-        return share
+    share = cells / np.float32(top)
     if colours == "root":
         root: Array = np.sqrt(share)
         return root
@@ -95,7 +98,7 @@ def _place(cells: Array, colours: Colours, top: float) -> NDArray[np.float32]:
 def _bar(colours: Colours, top: float, theme: Theme, sizes: Type) -> dict[str, object]:
     """The colour bar under the cells, with a few of the values that its colours stand for."""
     if colours == "signed":
-        shares, at = [-1.0, 0.0, 1.0], [-1.0, 0.0, 1.0]
+        shares, at = [-1.0, 0.0, 1.0], [-top, 0.0, top]
     elif colours == "root":
         shares, at = [0.0, 0.05, 0.2, 0.5, 1.0], [v**0.5 for v in (0.0, 0.05, 0.2, 0.5, 1.0)]
     else:

@@ -58,7 +58,8 @@ def loss_curves(
         "line": {"color": theme.control, "width": 1, "dash": "dash"},
     }  # fmt: skip
     layout = _layout(theme, sizes) | {
-        "margin": {"l": 4 * sizes.tick, "r": 20, "t": 8, "b": 3.4 * sizes.tick}, "shapes": [rule], "annotations": notes,
+        "margin": {"l": 4 * sizes.tick, "r": 20, "t": 8, "b": 3.4 * sizes.tick},
+        "shapes": [rule], "annotations": notes,
         "xaxis": _axis("step", theme, sizes) | {"range": [0, n_steps], "tickformat": ",d"},
         "yaxis": _axis("loss, nats a character", theme, sizes)
         | {"range": [low, high], "showgrid": True, "gridcolor": theme.hairline, "nticks": 6},

@@ -113,7 +113,7 @@ def _shakespeare() -> Text | None:
         return _fetched[0]
     st.info(
         "Tiny Shakespeare is not here yet: 1.1 MB from raw.githubusercontent.com, kept in memory. "
-        "Nothing else on this page uses the network.",
+        "Nothing else in a training uses the network.",
         icon=":material/cloud_download:",
     )
     if not st.button("Download it", type="primary", key="fetch_shakespeare"):

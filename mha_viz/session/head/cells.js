@@ -116,7 +116,7 @@ class Cells {
     });
     const value = document.createElement("b");
     const most = block > 1 ? ` is the largest of ${block} × ${block}` : "";
-    value.textContent = `${Number(point.customdata).toPrecision(4).replace("-", "−")}${most}`;
+    value.textContent = `${Number(point.customdata ?? point.z).toPrecision(4).replace("-", "−")}${most}`;
     box.replaceChildren(...lines, value);
     const { width, height } = box.getBoundingClientRect();
     const above = event.clientY + 14 + height > innerHeight;
