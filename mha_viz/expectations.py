@@ -42,13 +42,15 @@ class Expected:
 class Step:
     """One token of a continuation, and what it was chosen from.
 
-    Candidates are the likeliest tokens, and the chosen one last where it is none of them.
+    Candidates are the likeliest tokens, and the chosen one last where it is none of them. `queries`
+    and `keys` are what `looks` reads.
     """
 
     position: int  # of the chosen token; the one before it asks
     token: int
     rank: int  # of the chosen token among all, from 1 on
     probability: float  # of it, as the model says
+    loss: float  # of it, in nats
     ids: NDArray[np.int64]  # [n], the candidates
     before: Array  # [n], as the model says
     after: Array  # [n], what was drawn from; `before` where the token was given
@@ -222,7 +224,8 @@ def _step(
     queries: tuple[Tensor, ...],
     keys: tuple[Tensor, ...],
 ) -> Step:
-    says = logits.softmax(-1)
+    log_p = logits.log_softmax(-1)
+    says = log_p.exp()
     drawn_from = says if sampling is None else probabilities(logits, sampling)
     likeliest = says.topk(n_candidates).indices.tolist()
     candidates = likeliest if token in likeliest else [*likeliest, token]
@@ -231,6 +234,7 @@ def _step(
         token=token,
         rank=int((logits > logits[token]).sum()) + 1,
         probability=float(says[token]),
+        loss=-float(log_p[token]),
         ids=np.array(candidates, dtype=np.int64),
         before=says[candidates].numpy(),
         after=drawn_from[candidates].numpy(),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Literal
+from unicodedata import east_asian_width
 
 import numpy as np
 import plotly.graph_objects as go
@@ -43,7 +44,7 @@ def cell_map(
     cells = largest(values[q0 : seen.end_query, k0 : seen.end_key], block)
     gap = 1 if max(cells.shape) <= GAPS_UP_TO else 0
     centre = (block - 1) / 2
-    many = " at most" if block > 1 else ""
+    many = f", the largest of {block} × {block}" if block > 1 else ""
     signed = colours == "signed"
     # Where the colour follows the value itself, the figure holds it once.
     numbers = {"z": cells} if signed else {"z": _place(cells, colours, top), "customdata": cells}
@@ -120,7 +121,8 @@ def _short(value: float) -> str:
 
 
 def _room(tokens: Sequence[str], sizes: Type) -> float:
-    widest = max(len(shorten(token, LABEL)) for token in tokens)
+    shown = {shorten(token, LABEL) for token in tokens}
+    widest = max(sum(2 if east_asian_width(c) in "WF" else 1 for c in label) for label in shown)
     return widest * 0.6 * sizes.tick + 10  # the advance of a monospaced letter is 0.6 em
 
 

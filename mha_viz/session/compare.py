@@ -13,6 +13,7 @@ from mha_viz.figures.values import matrix_heatmap
 from mha_viz.session import inputs, models
 from mha_viz.session.attention import caption
 from mha_viz.session.chart import chart
+from mha_viz.session.choices import one_of
 from mha_viz.session.messages import escaped, notice, problem
 from mha_viz.session.numbers import download, download_table
 from mha_viz.session.pruning import board
@@ -34,10 +35,7 @@ class Other:
 
 def other(view: View) -> Other | None:
     """The other side; None after the page has said what is missing."""
-    against = st.segmented_control(
-        "Against", AGAINST, default=AGAINST[0], key="against", bind="query-params", required=True,
-        label_visibility="collapsed",
-    )  # fmt: skip
+    against = one_of("Against", AGAINST, AGAINST[0], "against", named=False)
     if against == AGAINST[0]:
         return _other_text(view)
     return _other_model(view) if against == AGAINST[1] else _without_heads(view)

@@ -14,6 +14,7 @@ from mha_viz.figures.values import matrix_heatmap
 from mha_viz.reference import head_reach
 from mha_viz.session.attention import caption
 from mha_viz.session.chart import chart
+from mha_viz.session.choices import one_of
 from mha_viz.session.messages import problem
 from mha_viz.session.numbers import download, download_table
 from mha_viz.session.tables import table
@@ -30,10 +31,7 @@ TOY_HEADS = (1, 2, 3, 6, 9, 18)
 
 def part() -> str:
     """Which of the three lessons is open."""
-    chosen: str = st.segmented_control(
-        "Part", PARTS, default=PARTS[0], key="many", bind="query-params", required=True,
-        label_visibility="collapsed",
-    )  # fmt: skip
+    chosen: str = one_of("Part", PARTS, PARTS[0], "many", named=False)
     return chosen
 
 

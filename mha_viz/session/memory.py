@@ -7,6 +7,7 @@ from mha_viz.figures.storage import storage_figure
 from mha_viz.memory import Layout
 from mha_viz.session.attention import caption
 from mha_viz.session.chart import chart
+from mha_viz.session.choices import one_of
 from mha_viz.session.view import View
 
 TITLES = ["As projected", "View", "Transpose", "Contiguous", "Merge"]
@@ -40,10 +41,7 @@ def sizes() -> tuple[int, int, int]:
 
 def lesson(view: View, T: int, H: int, d_h: int) -> None:
     """One layout of the tensor, its storage below, and the address of the chosen cell."""
-    title = st.segmented_control(
-        "Layout", TITLES, default="Transpose", key="layout", bind="query-params", required=True,
-        label_visibility="collapsed",
-    )  # fmt: skip
+    title = one_of("Layout", TITLES, "Transpose", "layout", named=False)
     layout = memory.layouts(T, H, d_h)[TITLES.index(title)]
     cell = _cell(T, H, d_h)
     left, right = st.columns([3, 2], gap="medium")

@@ -12,6 +12,7 @@ from mha_viz.figures.predictions import compare_predictions
 from mha_viz.figures.values import matrix_heatmap
 from mha_viz.session.attention import caption, model_name
 from mha_viz.session.chart import chart
+from mha_viz.session.choices import one_of
 from mha_viz.session.messages import escaped, notice
 from mha_viz.session.numbers import download
 from mha_viz.session.view import View
@@ -35,10 +36,7 @@ class Broken:
 
 def choose() -> str:
     """The mistake."""
-    chosen: str = st.segmented_control(
-        "Mistake", list(FAULTS), default=next(iter(FAULTS)), key="mistake", bind="query-params",
-        required=True, label_visibility="collapsed",
-    )  # fmt: skip
+    chosen: str = one_of("Mistake", list(FAULTS), next(iter(FAULTS)), "mistake", named=False)
     return chosen
 
 

@@ -13,6 +13,7 @@ from mha_viz.figures.shapes import tensor_drawing
 from mha_viz.figures.values import matrix_heatmap
 from mha_viz.session.attention import caption
 from mha_viz.session.chart import chart
+from mha_viz.session.choices import a_number, one_of
 from mha_viz.session.messages import escaped, notice, problem
 from mha_viz.session.numbers import download
 from mha_viz.session.view import View
@@ -40,16 +41,10 @@ class Walked:
 def choices() -> tuple[str, str]:
     """Which of the three lessons is open, and on which tensors the walk goes."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        part: str = st.segmented_control(
-            "Part", PARTS, default=PARTS[0], key="shapes", bind="query-params", required=True,
-            label_visibility="collapsed", width="content",
-        )  # fmt: skip
+        part: str = one_of("Part", PARTS, PARTS[0], "shapes", named=False)
         source = SOURCES[0]
         if part == PARTS[0]:
-            source = st.segmented_control(
-                "Tensors", SOURCES, default=source, key="tensors", bind="query-params",
-                required=True, label_visibility="collapsed", width="content",
-            )  # fmt: skip
+            source = one_of("Tensors", SOURCES, source, "tensors", named=False)
     return part, source
 
 
@@ -84,21 +79,11 @@ def _walk_text(
 
 
 def _random() -> Walked | None:
-    columns = st.columns(4)
-    B, T, C, H = (
-        int(
-            column.number_input(
-                f"{name}",
-                low,
-                high,
-                first,
-                key=f"size_{name}",
-                bind="query-params",
-                help=_HELP[name],
-            )
+    with st.container(horizontal=True):
+        B, T, C, H = (
+            a_number(name, *limits, f"size_{name}", tip=_HELP[name])
+            for name, limits in SIZES.items()
         )
-        for column, (name, (low, high, first)) in zip(columns, SIZES.items(), strict=True)
-    )
     try:
         attention, steps = _walk_random(B, T, C, H)
     except ShapeError as error:
@@ -147,10 +132,7 @@ def choose_step() -> int:
             "Next", on_click=_go, args=(at + 1,), disabled=at == len(STEPS) - 1, shortcut="Right",
             key="step_next",
         )  # fmt: skip
-        name = st.segmented_control(
-            "Step", STEPS, default=STEPS[0], key="step", bind="query-params", required=True,
-            label_visibility="collapsed", width="content",
-        )  # fmt: skip
+        name = one_of("Step", STEPS, STEPS[0], "step", named=False)
     return STEPS.index(name)
 
 

@@ -120,8 +120,9 @@ class Lines {
     const pen = this.words.getContext("2d");
     pen.font = `${size}px ${this.mono}`;
     const longest = Math.max(...this.labels.map((label) => pen.measureText(label).width));
-    const room = Math.min(longest, 11 * size) + 12;
     const upright = this.data.direction === "vertical";
+    const title = upright ? (width < 480 ? 2.5 : 5) * size : 0;
+    const room = Math.max(title, Math.min(longest, 11 * size) + 12);
     const pitch = upright
       ? Math.max(1, Math.min(size + 7, LONGEST / T))
       : (width - 2 * size) / T;

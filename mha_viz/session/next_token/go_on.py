@@ -28,6 +28,7 @@ from mha_viz.session.view import View
 WAYS = ["greedy", "sample", "own words"]
 MOST_NEW = 100
 FIRST_NEW = 24
+MOST_OWN = 400  # characters of a continuation that is given
 CANDIDATES = 8
 SHOWN = 72  # tokens so far that are drawn
 WORTH_A_NUMBER = 0.02  # weights below have none
@@ -83,7 +84,8 @@ def _plan(view: View) -> Plan | None:
             n = a_number("New tokens", 1, MOST_NEW, FIRST_NEW, "n_more")
             return Plan(n, GREEDY if way == WAYS[0] else _sampling(view))
         text = st.text_input(
-            "How it goes on", key="own", bind="query-params", placeholder="a space, and then  ring",
+            "How it goes on", key="own", bind="query-params", max_chars=MOST_OWN,
+            placeholder="a space, and then  ring",
             help="Read as typed, right after the text: a space first, unless it continues a word",
         )  # fmt: skip
     return _own(view, text or "")
@@ -115,6 +117,8 @@ def _decimal(label: str, low: float, high: float, first: float, key: str) -> flo
 
 
 def _own(view: View, text: str) -> Plan | None:
+    if word := link.strayed("own", text, shown=text or "nothing"):
+        notice(word)
     if not text:
         st.caption("Type how the text goes on; each of its tokens is then asked for in turn.")
         return None
@@ -150,7 +154,7 @@ def _ids(made: Sequence[Step]) -> list[int]:
 
 def _score(made: Sequence[Step]) -> None:
     """What the model makes of the whole continuation."""
-    nats = sum(map(_nats, made))
+    nats = sum(step.loss for step in made)
     first = sum(step.rank == 1 for step in made)
     st.html(
         f'<div class="score"><span><b>{len(made)}</b> tokens</span><span>probability of all '
@@ -159,16 +163,10 @@ def _score(made: Sequence[Step]) -> None:
     )
 
 
-def _nats(step: Step) -> float:
-    return -math.log(step.probability) if step.probability else math.inf
-
-
 def _power(nats: float) -> str:
     """The exponential of -`nats` in three digits, times a power of ten where it is small."""
     if nats < math.log(1e3):
         return f"{math.exp(-nats):.3f}"
-    if math.isinf(nats):
-        return "0"
     digits = -nats / math.log(10)
     power = math.floor(digits)
     return f"{10 ** (digits - power):.2f} × 10⁻{str(-power).translate(RAISED)}"
@@ -205,7 +203,7 @@ def _sentence(plan: Plan, step: Step, labels: Sequence[str], first: int) -> str:
     how = "the likeliest" if step.rank == 1 else f"rank {step.rank:,}"
     found = (
         f"Position {step.position:,} becomes **{plain(labels[step.position])}**: probability "
-        f"{_power(_nats(step))}, {how}."
+        f"{_power(step.loss)}, {how}."
     )
     if plan.filters:
         after = float(step.after[step.ids.tolist().index(step.token)])

@@ -6,9 +6,11 @@ from mha_viz.errors import MhaVizError
 from mha_viz.figures.heatmap import Window, head_heatmap
 from mha_viz.figures.theme import NORMAL, STAGE, THEMES
 from mha_viz.heads.rollout import AGGREGATES, max_pattern, mean_pattern, rollout
+from mha_viz.session import link
 from mha_viz.session.attention import caption
 from mha_viz.session.chart import chart
-from mha_viz.session.messages import escaped, problem
+from mha_viz.session.choices import one_of
+from mha_viz.session.messages import escaped, notice, problem
 from mha_viz.session.numbers import download
 from mha_viz.session.view import View
 from mha_viz.trace import Array
@@ -19,15 +21,16 @@ ALL = "all layers"
 def show(view: View) -> None:
     """The chosen way to merge heads, drawn, with its formula and its limits."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        way = st.segmented_control(
-            "Way", list(AGGREGATES), default="mean", key="aggregate", bind="query-params",
-            required=True, label_visibility="collapsed", width="content",
-        )  # fmt: skip
+        way = one_of("Way", list(AGGREGATES), "mean", "aggregate", named=False)
         layers = [ALL, *(f"layer {i}" for i in range(view.trace.n_layers))]
+        if st.session_state.get("of_layer", ALL) not in layers:
+            del st.session_state["of_layer"]  # another model may have fewer
         where = st.selectbox(
             "Layers", layers, key="of_layer", bind="query-params", label_visibility="collapsed",
             width=160,
         )  # fmt: skip
+        if word := link.strayed("of_layer", where):
+            notice(word)
     layer = None if where == ALL else int(where.removeprefix("layer "))
     try:
         pattern = _merged(view.words, way, layer, _view=view)

@@ -7,6 +7,7 @@ import streamlit as st
 from mha_viz import heads
 from mha_viz.heads import MEASURES, Batch
 from mha_viz.session.attention import caption
+from mha_viz.session.choices import one_of
 from mha_viz.session.messages import notice, problem
 from mha_viz.session.numbers import download_table
 from mha_viz.session.running import Told, results
@@ -62,10 +63,7 @@ def show(view: View, given: list[str]) -> None:
     if not found:
         return
     batch = found[-1]
-    measure = st.segmented_control(
-        "Measure", list(MEASURES), default="previous_token", key="measure", bind="query-params",
-        required=True, label_visibility="collapsed",
-    )  # fmt: skip
+    measure = one_of("Measure", list(MEASURES), "previous_token", "measure", named=False)
     caption(
         MEASURES[measure].title,
         f"mean over {batch.done} texts, each traced by itself, never padded into another; low and "

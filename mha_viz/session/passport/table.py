@@ -15,6 +15,7 @@ from mha_viz.heads.roles import check, roles_for
 from mha_viz.heads.similarity import DISTANCE, distances, most_alike
 from mha_viz.session.attention import caption
 from mha_viz.session.chart import chart
+from mha_viz.session.choices import one_of
 from mha_viz.session.messages import problem
 from mha_viz.session.numbers import download_table
 from mha_viz.session.running import Told, results
@@ -42,10 +43,7 @@ def measured(view: View) -> "pd.DataFrame | None":
 
 def choose() -> str:
     """The measure that colours the map."""
-    chosen: str = st.segmented_control(
-        "Measure", list(MEASURES), default="induction", key="measure", bind="query-params",
-        required=True, label_visibility="collapsed",
-    )  # fmt: skip
+    chosen: str = one_of("Measure", list(MEASURES), "induction", "measure", named=False)
     return chosen
 
 

@@ -1,14 +1,11 @@
 """What the Pruning page is made of: one module for each of its parts."""
 
-import streamlit as st
+from mha_viz.session.choices import one_of
 
 PARTS = ["By hand", "Tasks", "Importance", "Curves", "Take out"]
 
 
 def part() -> str:
     """Which part is open."""
-    chosen: str = st.segmented_control(
-        "Part", PARTS, default=PARTS[0], key="lab", bind="query-params", required=True,
-        label_visibility="collapsed",
-    )  # fmt: skip
+    chosen: str = one_of("Part", PARTS, PARTS[0], "lab", named=False)
     return chosen

@@ -11,6 +11,7 @@ from mha_viz.figures.pruning_curves import Curve, pruning_curves
 from mha_viz.pruning import Method, Point, Strategy
 from mha_viz.session.attention import caption
 from mha_viz.session.chart import chart
+from mha_viz.session.choices import a_number, one_of
 from mha_viz.session.numbers import download_table
 from mha_viz.session.reference_text import Reference
 from mha_viz.session.running import Told, results
@@ -66,18 +67,13 @@ def choose(view: View, reference: Reference) -> Settings:
         bind="query-params",
     )  # fmt: skip
     most = min(len(reference.choosing), len(reference.measuring))
-    columns = st.columns(3)
-    n_texts = columns[0].number_input(
-        "Texts that choose, and that measure", 1, most, min(3, most), key="curve_texts",
-        bind="query-params",
-    )  # fmt: skip
-    first = max(1, n_heads // 36)
-    every = columns[1].number_input(
-        "Heads at a time", 1, n_heads, first, key="curve_every", bind="query-params"
-    )
-    budget = columns[2].number_input(
-        "Budget, % of the loss", 0.0, 100.0, 1.0, 0.5, key="budget", bind="query-params"
-    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        n_texts = a_number("Texts that choose, and measure", 1, most, 3, "curve_texts")
+        every = a_number("Heads at a time", 1, n_heads, max(1, n_heads // 36), "curve_every")
+        budget = st.number_input(
+            "Budget, % of the loss", 0.0, 100.0, 1.0, 0.5, key="budget", bind="query-params",
+            width=170,
+        )  # fmt: skip
     return Settings(
         tuple(name for name in ORDERS if name in picked),
         int(n_texts),
@@ -153,10 +149,7 @@ def _cost(view: View, strategy: Strategy, settings: Settings) -> str:
 
 def draw(view: View, found: dict[Strategy, list[list[Point]]], settings: Settings) -> None:
     """Loss, or agreement with the whole model, against heads removed."""
-    what = st.segmented_control(
-        "Against", ["loss", "agreement"], default="loss", key="curve_what", bind="query-params",
-        required=True, label_visibility="collapsed",
-    )  # fmt: skip
+    what = one_of("Against", ["loss", "agreement"], "loss", "curve_what", named=False)
     whole = next(curves[0][0] for curves in found.values())
     words = (
         "mean loss in nats a token"

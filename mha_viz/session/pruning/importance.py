@@ -12,6 +12,7 @@ from mha_viz.figures.scatter import rank_scatter
 from mha_viz.pruning import Estimate, Method, Scores
 from mha_viz.session.attention import caption
 from mha_viz.session.chart import chart
+from mha_viz.session.choices import one_of
 from mha_viz.session.messages import problem
 from mha_viz.session.numbers import download_table
 from mha_viz.session.pruning import board
@@ -46,14 +47,8 @@ class Choice:
 def choose(method: Method) -> Choice:
     """The measure and the texts."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        measure = st.segmented_control(
-            "Measure", MEASURES, default="exact", key="score", bind="query-params", required=True,
-            label_visibility="collapsed", width="content",
-        )  # fmt: skip
-        source = st.segmented_control(
-            "On", SOURCES, default=SOURCES[0], key="score_on", bind="query-params", required=True,
-            label_visibility="collapsed", width="content",
-        )  # fmt: skip
+        measure = one_of("Measure", MEASURES, "exact", "score", named=False)
+        source = one_of("On", SOURCES, SOURCES[0], "score_on", named=False)
     st.caption(WORDS[measure])
     return Choice(measure, source, method)
 

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from mha_viz.pruning import METHODS, Fill, Method, make_fill
+from mha_viz.session.choices import one_of
 from mha_viz.session.reference_text import Reference
 from mha_viz.session.view import View
 
@@ -19,10 +20,7 @@ WORDS: dict[Method, str] = {
 
 def way() -> Method:
     """The chosen way, with what it means."""
-    chosen: Method = st.segmented_control(
-        "A removed head gives", METHODS, default="zero", key="way", bind="query-params",
-        required=True,
-    )  # fmt: skip
+    chosen: Method = one_of("A removed head gives", METHODS, "zero", "way")
     st.caption(WORDS[chosen])
     return chosen
 

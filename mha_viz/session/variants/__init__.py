@@ -1,9 +1,6 @@
 """The Variants page: what shared keys, a cache, tiles and masks change in the same layer."""
 
-import streamlit as st
-
-from mha_viz.session import link
-from mha_viz.session.messages import notice
+from mha_viz.session.choices import one_of
 from mha_viz.session.variants.cache import show as show_cache
 from mha_viz.session.variants.flash import show as show_flash
 from mha_viz.session.variants.masks import show as show_masks
@@ -20,13 +17,7 @@ PARTS = {
 
 def choose() -> str:
     """Which of the four lessons is open."""
-    part: str = st.segmented_control(
-        "Part", list(PARTS), default=next(iter(PARTS)), key="variants", bind="query-params",
-        required=True, label_visibility="collapsed", width="content",
-    )  # fmt: skip
-    if word := link.strayed("variants", part):
-        notice(word)
-    return part
+    return one_of("Part", list(PARTS), next(iter(PARTS)), "variants", named=False)
 
 
 def show(view: View, part: str) -> None:

@@ -17,9 +17,10 @@ from mha_viz.generation import generate
 from mha_viz.gpt2 import GPT2
 from mha_viz.session.attention import caption, model_name
 from mha_viz.session.chart import chart
+from mha_viz.session.choices import a_number, one_of
 from mha_viz.session.messages import escaped, notice, plain, problem
 from mha_viz.session.numbers import download_table
-from mha_viz.session.variants.common import a_number, facts, may_start, one_of
+from mha_viz.session.variants.common import facts, may_start
 from mha_viz.session.variants.stepper import steps
 from mha_viz.session.view import View
 

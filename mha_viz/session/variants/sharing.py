@@ -14,12 +14,13 @@ from mha_viz.model import Model
 from mha_viz.pruning import pieces
 from mha_viz.session.attention import caption, model_name
 from mha_viz.session.chart import chart
+from mha_viz.session.choices import one_of
 from mha_viz.session.messages import escaped, notice, problem
 from mha_viz.session.numbers import download_table
 from mha_viz.session.reference_text import Reference, reference
 from mha_viz.session.running import results
 from mha_viz.session.variants import losses
-from mha_viz.session.variants.common import QUICK, facts, one_of
+from mha_viz.session.variants.common import QUICK, facts
 from mha_viz.session.view import View
 
 MOST_TOKENS = 8192  # that measure
