@@ -1,7 +1,7 @@
 """What several tests share: tiny checkpoints, random and seeded, and the bundled model."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import pytest
 import torch
+from browser import ARGS, chromium, served
 from hypothesis import HealthCheck, settings
+from playwright.sync_api import Browser, sync_playwright
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import nn
 from transformers.models.gpt2.configuration_gpt2 import GPT2Config as TheirConfig
@@ -115,3 +117,19 @@ def tiny(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Mode
 def bundled() -> Model:
     """The model in assets/, on the CPU."""
     return load("bundled", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where the app is served while the tests of a file run."""
+    with served(tmp_path_factory.mktemp("app") / "log") as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def chrome() -> Iterator[Browser]:
+    """The Chromium of this machine."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=ARGS)
+        yield browser
+        browser.close()

@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from browser import ARGS, IDLE, ROOT, chromium, served
+from browser import IDLE, ROOT, chromium, served
 from hub_server import HubServer
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from mha_viz.model import Model
 from mha_viz.session.samples import DEFAULT
@@ -32,20 +32,6 @@ CELL = """([selector, x, y]) => {
   const gd = document.querySelector(selector), r = gd.getBoundingClientRect(), f = gd._fullLayout;
   return [r.x + f.xaxis._offset + f.xaxis.l2p(x), r.y + f.yaxis._offset + f.yaxis.l2p(y)];
 }"""
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with served(tmp_path_factory.mktemp("app") / "log") as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def chrome() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=ARGS)
-        yield browser
-        browser.close()
 
 
 class Visit:

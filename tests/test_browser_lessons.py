@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from urllib.parse import urlencode
 
 import pytest
-from browser import ARGS, IDLE, chromium, served
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from browser import IDLE, chromium
+from playwright.sync_api import Browser, Page, expect
 
 pytestmark = pytest.mark.browser
 if chromium() is None and not os.environ.get("MHA_VIZ_NEED_BROWSER"):
@@ -20,20 +20,6 @@ PAGES = {
 PART = {"shapes": "shapes", "many_heads": "many", "pruning": "lab"}
 QUICK = {"curve_texts": "1", "curve_every": "8", "off": "L3H4"}
 DRAWN = ".js-plotly-plot .main-svg, .stDataFrame"
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with served(tmp_path_factory.mktemp("app") / "log") as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def chrome() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=ARGS)
-        yield browser
-        browser.close()
 
 
 class Tab:

@@ -227,14 +227,14 @@ def test_progress_is_told_before_anything_is_known_and_may_stop_it(tiny: Model) 
         lambda told: go_on(tiny, IDS, 3, on_progress=told),
     ):
         shares: list[float] = []
-        next(iter(work(shares.append)))
+        list(work(shares.append))
         assert shares == [0.5, 1.0]
 
         def stop(share: float) -> None:
             raise InterruptedError
 
         with pytest.raises(InterruptedError):
-            next(iter(work(stop)))
+            list(work(stop))
 
 
 def test_what_cannot_be_done_is_said(tiny: Model) -> None:

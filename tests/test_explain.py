@@ -17,10 +17,9 @@ def made_trace(T: int, *, seed: int = 0, L: int = 2, H: int = 3, d_h: int = 8, s
     """A trace of random q and k, whose layers have scales of their own."""
     random = np.random.default_rng(seed)
     q, k, v = (size * random.standard_normal((3, L, H, T, d_h))).astype(np.float32)
-    return Trace(
-        model="made", text="", details=tuple(Token(i, b"", str(i), "text") for i in range(T)),
-        q=q, k=k, v=v, logits=np.zeros(5, np.float32), scales=tuple(0.3 / (i + 1) for i in range(L)),
-    )  # fmt: skip
+    tokens = tuple(Token(i, b"x", str(i), "text") for i in range(T))
+    scales = tuple(0.3 / (i + 1) for i in range(L))
+    return Trace("made", "", tokens, q, k, v, np.zeros(5, dtype=np.float32), scales)
 
 
 @torch.inference_mode()

@@ -1,9 +1,12 @@
 """The Next token page as a script: what stands there is what the model says."""
 
 import base64
+import csv
+import io
 import json
 import math
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -286,6 +289,51 @@ def test_a_step_may_look_at_more_tokens_than_are_drawn_and_says_what_is_left_out
     test = page(expects="Go on", text=LONG)
     assert "are not drawn." in html(test)
     assert html(test).count('title="position') == 24 + 72
+
+
+# --- the numbers --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[[], str]]:
+    """What the buttons of a page would save, by file name."""
+    found: dict[str, Callable[[], str]] = {}
+
+    def button(
+        label: str, data: Callable[[], str], name: str, *rest: object, **how: object
+    ) -> None:
+        found[name] = data
+
+    monkeypatch.setattr("streamlit.download_button", button)
+    return found
+
+
+def read(made: Callable[[], str]) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(made(), newline="")))
+
+
+def test_the_numbers_are_those_of_the_model(
+    files: dict[str, Callable[[], str]], bundled: Model
+) -> None:
+    ids = bundled.trace(DEFAULT).token_ids
+    found = join(list(expected(bundled, ids)))
+    page()
+    rows = read(files["next_tokens.csv"])
+    assert [float(row["loss"]) for row in rows[:-1]] == pytest.approx(found.losses[:-1], abs=1e-6)
+    assert [float(row["p 10"]) for row in rows] == pytest.approx(found.probabilities[:, 9])
+    page(expects="Logit lens")
+    rows = read(files["logit_lens.csv"])
+    layers = list(lens(bundled, ids))
+    assert [float(r["p 1"]) for r in rows if r["after"] == "after L2"] == pytest.approx(
+        layers[3].probabilities[:, 0]
+    )
+    assert len(rows) == 5 * 17
+    page(expects="Go on", n_more="5", at="L1H3")
+    made = list(go_on(bundled, ids, 5))
+    rows = read(files["continuation.csv"])
+    assert [int(r["id"]) for r in rows if r["taken"] == "1"] == [step.token for step in made]
+    row = list(map(float, list(read(files["looks_L1H3.csv"])[4].values())[1:]))
+    assert row == pytest.approx(looks(bundled, made[4], 1, 3))
 
 
 # --- the pictures ---------------------------------------------------------------------------------

@@ -366,6 +366,9 @@ def test_the_patterns_are_those_of_the_first_seed() -> None:
     reports = [(i, r) for i, s in enumerate(plan.settings) for r in train(s, TEXT.content)]
     step, found = comparison.patterns(plan, reports)
     assert step == 50
+    rows = comparison.weight_rows(found, "so it go")
+    assert len(rows) == (1 + 4) * 36
+    assert rows[-1] == ["4 heads of 8", 3, 7, "o", 7, "o", float(found[1][1][3, 7, 7])]
     assert [name for name, _ in found] == ["1 head of 32", "4 heads of 8"]
     for (_, pattern), model in zip(found, plan.models, strict=True):
         *_, last = train(model, TEXT.content)

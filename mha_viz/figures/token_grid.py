@@ -95,6 +95,7 @@ def _cells(grid: Grid, theme: Theme, sizes: Type) -> dict[str, object]:
     marks = [0, 0.05, 0.2, 0.5, 1]
     return {
         "type": "heatmap", "z": np.sqrt(grid.probabilities), "zmin": 0, "zmax": 1,
+        "customdata": grid.probabilities,
         "colorscale": colorscale(theme), "xgap": 1, "ygap": 1, "hoverongaps": False,
         "hovertext": [["<br>".join(map(literal, cell)) for cell in row] for row in grid.hovers],
         "hovertemplate": "%{hovertext}<extra></extra>",

@@ -12,7 +12,8 @@ from mha_viz.session.corpora import Text
 from mha_viz.trace import Array
 
 Report = tuple[int, Progress]  # the number of a training in `Plan.settings`, and how far it is
-CSV_HEADER = ("heads", "W_O", "seed", "step", "training loss", "validation loss")
+CSV_HEADER = ["heads", "W_O", "seed", "step", "training loss", "validation loss"]
+WEIGHTS_HEADER = ["model", "head", "query", "from", "key", "to", "weight"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,3 +106,14 @@ def csv_rows(plan: Plan, reports: Sequence[Report]) -> list[list[object]]:
         ]
         for which, report in reports
     ]  # fmt: skip
+
+
+def weight_rows(found: Sequence[tuple[str, Array]], sample: str) -> list[list[object]]:
+    """Every weight of some patterns, as WEIGHTS_HEADER names them."""
+    return [
+        [model, head, q, sample[q], k, sample[k], float(pattern[head, q, k])]
+        for model, pattern in found
+        for head in range(len(pattern))
+        for q in range(len(sample))
+        for k in range(q + 1)
+    ]

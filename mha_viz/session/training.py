@@ -10,7 +10,8 @@ from mha_viz.charmodel import Settings, read_corpus, side_by_side
 from mha_viz.errors import MhaVizError
 from mha_viz.figures.curves import Curve, head_triangles, loss_curves
 from mha_viz.session import comparison, corpora, jobs, link
-from mha_viz.session.attention import CONFIG, caption
+from mha_viz.session.attention import caption
+from mha_viz.session.chart import chart
 from mha_viz.session.comparison import Plan, Report
 from mha_viz.session.corpora import SOURCES
 from mha_viz.session.jobs import Job
@@ -98,7 +99,7 @@ def _board(view: View, plan: Plan | None, went_on: bool) -> None:
     curves = comparison.curves(shown, reports)
     left, right = st.columns([6, 5], gap="medium")
     with left:
-        _draw_curves(view, shown, curves)
+        _draw_curves(view, shown, curves, reports)
     with right:
         if reports:
             _draw_patterns(view, shown, reports)
@@ -201,16 +202,22 @@ def _progress(job: Job[Report] | None, plan: Plan, reports: Sequence[Report]) ->
         st.caption(f"{words}. {plan.versus}. {about}")
 
 
-def _draw_curves(view: View, plan: Plan, curves: Sequence[Curve]) -> None:
+def _draw_curves(
+    view: View, plan: Plan, curves: Sequence[Curve], reports: Sequence[Report]
+) -> None:
     spread = "; thin: each seed, with their mean and range" if plan.n_seeds > 1 else ""
     caption("Loss", f"strong: held-out text; dotted: training batches{spread}.")
     even = math.log(plan.text.n_distinct)
-    ends = ", ".join(f"{c.label} {c.last[1]:.3f}" for c in curves if not math.isnan(c.last[1]))
-    step = max(c.last[0] for c in curves)
-    said = f"Validation loss after {step:,} steps: {ends}" if ends else "Nothing is trained yet"
-    st.plotly_chart(
+    ends = ", ".join(
+        f"{curve.label} {curve.last[1]:.3f} after {curve.last[0]:,} steps"
+        for curve in curves
+        if not math.isnan(curve.last[1])
+    )
+    said = f"Validation loss: {ends}" if ends else "Nothing is trained yet"
+    chart(
         loss_curves(curves, even, plan.steps, view.theme, sizes=view.sizes),
-        key="train_curves", theme=None, config=CONFIG, height=420,
+        key="train_curves", name="training losses", height=420,
+        table=lambda: (comparison.CSV_HEADER, comparison.csv_rows(plan, reports)),
         alt=f"{said}; guessing evenly costs {even:.3f}.",
     )  # fmt: skip
 
@@ -223,12 +230,13 @@ def _draw_patterns(view: View, plan: Plan, reports: Sequence[Report]) -> None:
         "colour is √ weight.",
     )
     figure = head_triangles(found, plan.sample, view.theme, sizes=view.sizes)
-    # Plotly could keep cells square by itself, but shrinks them when it is drawn anew often.
+    # Square cells by Plotly's own constraint shrank now and then when drawn anew.
     shape = f"aspect-ratio: {figure.layout.width} / {figure.layout.height}"
     st.html(f"<style>.st-key-train_triangles {{ {shape} }}</style>")
-    with st.container(key="train_triangles", height="stretch"):
-        st.plotly_chart(
-            figure, key="train_patterns", theme=None, config=CONFIG, height="stretch",
+    with st.container(key="train_triangles"):
+        chart(
+            figure, key="train_patterns", name="training patterns", height="stretch",
+            table=lambda: (comparison.WEIGHTS_HEADER, comparison.weight_rows(found, plan.sample)),
             alt=f"Patterns of every head on {plan.sample!r}, held-out text, after {step:,} steps.",
         )  # fmt: skip
 

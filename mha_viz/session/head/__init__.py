@@ -4,14 +4,16 @@ import streamlit as st
 
 from mha_viz.heads.patterns import kept_heads
 from mha_viz.session import link
-from mha_viz.session.head.lines import show as lines
-from mha_viz.session.head.sink import show as sink
-from mha_viz.session.head.values import show as values
-from mha_viz.session.head.why import show as why
+from mha_viz.session.head import lines, sink, values, why
 from mha_viz.session.messages import notice, problem
 from mha_viz.session.view import View
 
-PARTS = {"Why this weight": why, "Lines": lines, "Values": values, "Sink": sink}
+PARTS = {
+    "Why this weight": why.show,
+    "Lines": lines.show,
+    "Values": values.show,
+    "Sink": sink.show,
+}
 
 
 def choose() -> str:

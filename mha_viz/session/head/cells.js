@@ -53,6 +53,7 @@ class Cells {
 
   connect(name, gd) {
     const overlay = document.createElement("div");
+    overlay.className = "rings";
     overlay.style.cssText = "position:absolute;inset:0;pointer-events:none;z-index:5;overflow:hidden";
     gd.style.position = "relative";
     gd.append(overlay);

@@ -1,5 +1,5 @@
-// Tokens in two rows, and lines between them for what heads look at. All lines are drawn once; the
-// lines of a token that is pointed at are drawn over them, without the server. What is pinned goes
+// Tokens in two rows, and lines between them for what heads look at. The strongest are drawn once;
+// all lines of a token that is pointed at are drawn over them, without the server. What is pinned goes
 // to Python as one state, "pin", with a sequence number; Python answers with the number it has seen,
 // so that a late answer never takes back a newer press.
 // Token text enters the page through textContent and fillText alone.
@@ -187,12 +187,12 @@ class Lines {
   }
 
   // The lines of a head, or of them those of one token: a stroke for each strength.
-  strokes(pen, number, { queries, keys, weights }, only) {
+  strokes(pen, number, { queries, keys, weights, at_rest }, only) {
     const Path = pen instanceof SvgPen ? SvgPath : Path2D;
     const paths = Array.from({ length: STEPS }, () => null);
     const lane = this.lane(number), { near, far, upright } = this;
     const ends = only && (only.side === "query" ? queries : keys);
-    for (let i = 0; i < weights.length; i++) {
+    for (let i = 0; i < (only ? weights.length : at_rest); i++) {
       if (ends && ends[i] !== only.at) continue;
       const step = Math.min(STEPS - 1, Math.floor(Math.sqrt(weights[i] / 65535) * STEPS));
       const path = (paths[step] ??= new Path());

@@ -36,7 +36,8 @@ _lines = st.components.v2.component(
 )
 HEADS = 8  # as many as there are colours that can be told apart
 ROW = 8  # lines of a token and a head, at most
-DRAWN = 20_000  # lines of all heads; more would be one grey area, and slow
+SENT = 20_000  # lines of all heads that can light up
+AT_REST = 3_000  # of them, drawn while none is lit; more would be one grey area, and slow
 LISTED = 40  # lines of the table
 DIRECTIONS = ["vertical", "horizontal"]
 HEADER = ["head", "from", "token from", "to", "token to", "weight"]
@@ -51,20 +52,22 @@ def show(view: View) -> None:
         _of_head(view.words, layer, head, most, threshold, _view=view) for layer, head in heads
     ]
     there = sum(map(len, found))
-    drawn = explain.strongest(found, DRAWN)
-    n = sum(map(len, drawn))
+    sent = explain.strongest(found, SENT)
+    n = sum(map(len, sent))
     caption(
         "Lines",
         f"{'left' if direction == 'vertical' else 'above'} looks from, "
         f"{'right' if direction == 'vertical' else 'below'} looks at. A line is one weight of at "
         f"least {threshold:.2f}, of each token and head the {most} largest: stronger for a larger "
-        f"weight (√), in the colour of its head. {n:,} line{'s' * (n != 1)}.",
-    )
+        f"weight (√), in the colour of its head. {n:,} line{'s' * (n != 1)}"
+        + (f"; the {AT_REST:,} strongest at rest, all of a token that is lit." if n > AT_REST
+           else "."),
+    )  # fmt: skip
     if n < there:
         notice(
-            f"{there:,} weights qualify; the {n:,} largest are drawn, down to "
-            f"{min(float(one.weights[-1]) for one in drawn if len(one)):.2f}. A higher threshold "
-            "or fewer lines a token draws all of them."
+            f"{there:,} weights qualify; the {n:,} largest are here, down to "
+            f"{min(float(one.weights[-1]) for one in sent if len(one)):.2f}. A higher threshold "
+            "or fewer lines a token leaves none out."
         )
     if not n:
         st.caption(f"No weight reaches {threshold:.2f}: lower the threshold.")
@@ -73,9 +76,9 @@ def show(view: View) -> None:
     else:
         left, right = st.container(), st.container()
     with left:
-        _draw(view, heads, drawn, direction)
+        _draw(view, heads, sent, direction)
     with right:
-        _table(view, heads, drawn)
+        _table(view, heads, sent)
 
 
 def _heads(view: View) -> list[Head]:
@@ -98,6 +101,9 @@ def _heads(view: View) -> list[Head]:
             on_click=_beside, args=([f"L{i}H{h}" for i, h in layer if h != view.head],),
             key="lines_layer",
         )  # fmt: skip
+    asked = state.get("link", {}).get("beside")
+    if word := link.strayed("beside", asked if asked in options else ", ".join(beside) or "none"):
+        notice(word)
     named = dict.fromkeys([view.at, *beside])
     return [(int(layer), int(head)) for layer, head in (n[1:].split("H") for n in named)][:HEADS]
 
@@ -141,15 +147,16 @@ def _of_head(
     return explain.lines(pattern, most=most, threshold=threshold)
 
 
-def _draw(view: View, heads: list[Head], drawn: list[Lines], direction: str) -> None:
+def _draw(view: View, heads: list[Head], sent: list[Lines], direction: str) -> None:
+    at_rest = explain.strongest(sent, AT_REST)
     _lines(
         key="lines",
         data={
             "tokens": list(view.trace.tokens),
             "words": view.words,
             "heads": [
-                {"name": f"L{layer} H{head}", "lines": pack(one)}
-                for (layer, head), one in zip(heads, drawn, strict=True)
+                {"name": f"L{layer} H{head}", "lines": pack(one), "at_rest": len(few)}
+                for (layer, head), one, few in zip(heads, sent, at_rest, strict=True)
             ],
             "direction": direction,
             "pinned": _pinned(view),
@@ -188,12 +195,12 @@ def _on_pin() -> None:
         del st.query_params["side"]
 
 
-def _table(view: View, heads: list[Head], drawn: list[Lines]) -> None:
+def _table(view: View, heads: list[Head], sent: list[Lines]) -> None:
     """The same lines in words, the strongest first, and all of them as a file."""
     tokens = view.trace.tokens
     lines = [
         (float(weight), f"L{layer} H{head}", int(i), int(j))
-        for (layer, head), one in zip(heads, drawn, strict=True)
+        for (layer, head), one in zip(heads, sent, strict=True)
         for i, j, weight in zip(one.queries, one.keys, one.weights, strict=True)
     ]
     lines.sort(key=lambda line: -line[0])

@@ -1,6 +1,6 @@
 """What the parts of the Next token page share: the positions that are drawn, names, and work."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -8,10 +8,12 @@ import plotly.graph_objects as go
 import streamlit as st
 from numpy.typing import NDArray
 
+from mha_viz.export import table_csv
 from mha_viz.session import jobs
 from mha_viz.session.chart import chart
 from mha_viz.session.running import Work, results
 from mha_viz.session.view import View
+from mha_viz.trace import Array
 
 T = TypeVar("T")
 COLUMNS, ON_STAGE = 18, 14  # positions side by side; more would leave too little of each token
@@ -67,6 +69,11 @@ def in_rows(flat: Sequence[str], n: int) -> list[Sequence[str]]:
     return [flat[start : start + n] for start in range(0, len(flat), n)]
 
 
+def pairs(labels: Sequence[str], shares: Array) -> list[object]:
+    """Each token and its probability, one after the other, as cells of a row."""
+    return [cell for pair in zip(labels, shares.tolist(), strict=True) for cell in pair]
+
+
 def next_ids(view: View, at: range) -> NDArray[np.int64]:
     """The token that does follow each position; -1 where the text ends."""
     return np.array([*view.trace.token_ids, -1], dtype=np.int64)[at.start + 1 : at.stop + 1]
@@ -82,6 +89,16 @@ def tokens_box(figure: go.Figure, *, key: str, alt: str, name: str, height: int,
     st.html(f"<style>:root {{ --columns: {n}; }}</style>")
     with st.container(key="tokens_box"):
         chart(figure, key=key, alt=alt, name=name, height=height)
+
+
+def table_button(
+    name: str, make: Callable[[], tuple[list[str], list[list[object]]]], label: str
+) -> None:
+    """A button that saves a table as CSV; its header and rows are made when it is asked for."""
+    st.download_button(
+        label, lambda: table_csv(*make()), name, "text/csv", key=f"csv_{name}", on_click="ignore",
+        icon=":material/download:",
+    )  # fmt: skip
 
 
 def found(slot: str, name: str, work: Work[T], *, total: int, what: str) -> tuple[list[T], bool]:

@@ -16,12 +16,11 @@ from mha_viz.generation import GREEDY, Sampling
 from mha_viz.session import link
 from mha_viz.session.attention import caption, model_name
 from mha_viz.session.chart import chart
+from mha_viz.session.choices import a_number, one_of
 from mha_viz.session.messages import escaped, notice, plain, problem
 from mha_viz.session.next_token.chips import Chip, chips
-from mha_viz.session.next_token.common import found, names
-from mha_viz.session.numbers import download_table
+from mha_viz.session.next_token.common import found, names, table_button
 from mha_viz.session.running import Told
-from mha_viz.session.variants.common import a_number, one_of
 from mha_viz.session.variants.stepper import steps
 from mha_viz.session.view import View
 
@@ -284,10 +283,10 @@ def _take(view: View, made: Sequence[Step]) -> None:
             icon=":material/edit_note:",
             help="Text and continuation go into the text box; it is cut into tokens anew",
         )  # fmt: skip
-        download_table("continuation.csv", *_table(view, made), label="Steps as CSV")
+        table_button("continuation.csv", lambda: _candidates_table(view, made), "Steps as CSV")
         if view.head in view.model.config.kept_heads(view.layer):
-            download_table(
-                f"looks_{view.at}.csv", *_looks_table(view, made), label="Attention as CSV"
+            table_button(
+                f"looks_{view.at}.csv", lambda: _looks_table(view, made), "Attention as CSV"
             )
 
 
@@ -296,7 +295,7 @@ def _use(text: str) -> None:
     st.session_state["went"] = 1  # of what follows that text
 
 
-def _table(view: View, made: Sequence[Step]) -> tuple[list[str], list[list[object]]]:
+def _candidates_table(view: View, made: Sequence[Step]) -> tuple[list[str], list[list[object]]]:
     header = ["position", "candidate", "id", "taken", "p", "p drawn from", "rank of the taken"]
     rows: list[list[object]] = []
     for step in made:

@@ -9,6 +9,7 @@ from mha_viz import expectations
 from mha_viz.expectations import Expected
 from mha_viz.figures.token_grid import Grid, height, token_grid
 from mha_viz.session.attention import caption
+from mha_viz.session.choices import one_of
 from mha_viz.session.messages import escaped
 from mha_viz.session.next_token.common import (
     drawn,
@@ -17,14 +18,13 @@ from mha_viz.session.next_token.common import (
     in_rows,
     names,
     next_ids,
+    pairs,
+    table_button,
     tokens_box,
     window,
 )
-from mha_viz.session.numbers import download_table
 from mha_viz.session.running import Told
-from mha_viz.session.variants.common import one_of
 from mha_viz.session.view import View
-from mha_viz.trace import Array
 
 TOP = 5  # tokens of each cell that the hover tells
 COLOURS = {
@@ -53,7 +53,7 @@ def show(view: View) -> None:
     left, right = st.columns([2, 3], gap="medium", vertical_alignment="center")
     left.latex(r"\text{softmax}\big(\mathrm{ln_f}(\mathrm{resid}_\ell)\,W_U\big)")
     right.caption(LIMITS)
-    _save(view, layers, at)
+    table_button("logit_lens.csv", lambda: _numbers(view, layers, at), "Numbers as CSV")
 
 
 def _layers(view: View, at: range) -> list[Expected]:
@@ -157,20 +157,17 @@ def _when(view: View, layers: Sequence[Expected], at: range) -> None:
     )
 
 
-def _save(view: View, layers: Sequence[Expected], at: range) -> None:
-    header = ["after", "position", "token", "final", "follows"]
-    header += [f"{name} {rank}" for rank in range(1, TOP + 1) for name in ("likeliest", "p")]
+def _numbers(
+    view: View, layers: Sequence[Expected], at: range
+) -> tuple[list[str], list[list[object]]]:
+    k = layers[0].ids.shape[1]
+    header = ["after", "position", "token", "p of final", "p of follows"]
+    header += [f"{name} {rank}" for rank in range(1, k + 1) for name in ("likeliest", "p")]
     rows: list[list[object]] = []
     for name, layer in zip(_rows(len(layers)), layers, strict=True):
-        tokens = in_rows(names(view, layer.ids.ravel().tolist()), layer.ids.shape[1])
+        labels = in_rows(names(view, layer.ids.ravel().tolist()), k)
         for column, i in enumerate(at):
-            rows.append(
-                [name, i, view.trace.tokens[i], float(layer.final[column]),
-                 float(layer.following[column]), *_pairs(tokens[column], layer, column)]
-            )  # fmt: skip
-    download_table("logit_lens.csv", header, rows)
-
-
-def _pairs(tokens: Sequence[str], layer: Expected, column: int) -> list[object]:
-    shares: Array = layer.probabilities[column]
-    return [cell for pair in zip(tokens, map(float, shares), strict=True) for cell in pair]
+            row = [name, i, view.trace.tokens[i]]
+            row += [float(layer.final[column]), float(layer.following[column])]
+            rows.append([*row, *pairs(labels[column], layer.probabilities[column])])
+    return header, rows

@@ -12,6 +12,7 @@ from mha_viz import expectations
 from mha_viz.expectations import POSITIONS, Expected
 from mha_viz.figures.token_grid import Grid, height, token_grid
 from mha_viz.session.attention import caption
+from mha_viz.session.choices import one_of
 from mha_viz.session.messages import plain
 from mha_viz.session.next_token.common import (
     COLUMNS,
@@ -21,13 +22,13 @@ from mha_viz.session.next_token.common import (
     in_rows,
     names,
     next_ids,
+    pairs,
     pin,
+    table_button,
     tokens_box,
     window,
 )
-from mha_viz.session.numbers import download_table
 from mha_viz.session.running import Told
-from mha_viz.session.variants.common import one_of
 from mha_viz.session.view import View
 
 KEPT = 10  # likeliest tokens of each position
@@ -45,7 +46,7 @@ def show(view: View) -> None:
         _surprises(view, seen_so_far)
     top = one_of("Likeliest", [3, 5, KEPT], 5, "likeliest")
     _table(view, seen_so_far, window(view, n), top)
-    _save(view, seen_so_far)
+    table_button("next_tokens.csv", lambda: _numbers(view, seen_so_far), "Numbers as CSV")
 
 
 def _expected(view: View) -> Expected | None:
@@ -149,19 +150,15 @@ def _notes(seen: Expected, at: range, follows: Sequence[str]) -> list[tuple[str,
     ]
 
 
-def _save(view: View, seen: Expected) -> None:
+def _numbers(view: View, seen: Expected) -> tuple[list[str], list[list[object]]]:
     """All positions, whatever is drawn."""
     n, k = seen.ids.shape
     labels = in_rows(names(view, seen.ids.ravel().tolist()), k)
     header = ["position", "token", "follows", "rank", "probability", "loss"]
     header += [f"{name} {rank}" for rank in range(1, k + 1) for name in ("likeliest", "p")]
-    rows = [
-        [
-            i, view.trace.tokens[i], follow, int(seen.ranks[i]), float(seen.following[i]),
-            float(seen.losses[i]),
-            *(cell for pair in zip(labels[i], map(float, seen.probabilities[i]), strict=True)
-              for cell in pair),
-        ]
-        for i, follow in enumerate(following(view, range(n)))
-    ]  # fmt: skip
-    download_table("next_tokens.csv", header, rows)
+    rows: list[list[object]] = []
+    for i, follow in enumerate(following(view, range(n))):
+        row = [i, view.trace.tokens[i], follow, int(seen.ranks[i])]
+        row += [float(seen.following[i]), float(seen.losses[i])]
+        rows.append([*row, *pairs(labels[i], seen.probabilities[i])])
+    return header, rows

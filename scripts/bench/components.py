@@ -1,0 +1,86 @@
+"""The components of the app, with a recorder in the place of Streamlit.
+
+What the pages hand to Streamlit is kept: once a component's HTML, CSS and JavaScript, and with
+every call its data.
+"""
+
+import itertools
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from unittest.mock import patch
+
+from streamlit.components import v2
+
+from bench.sent import AT, HALF, FULL, Sent, Shown, model, pooled, traced
+
+PARTS: dict[str, "Part"] = {}
+_names = itertools.count()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The browser side of a component, and the data of its last call."""
+
+    html: str
+    css: str
+    js: str
+    data: list[object]
+
+
+def _record(name: str, *, html: str = "", css: str = "", js: str = "") -> Callable[..., None]:
+    part = PARTS[name] = Part(html, css, js, [])
+
+    def call(*, data: object, **_: object) -> None:
+        part.data[:] = [data]
+
+    return call
+
+
+with patch.object(v2, "component", _record):
+    from mha_viz import explain
+    from mha_viz.figures.heatmap import whole
+    from mha_viz.figures.theme import LIGHT
+    from mha_viz.session.head import lines
+    from mha_viz.session.pruning.board import board
+    from mha_viz.session.strip import token_strip
+    from mha_viz.session.view import View
+
+
+def strip(T: int) -> Sent:
+    block = whole(T).block
+    token_strip(_view(T), traced(T).pattern(*AT), block)
+    return _sent("mha_viz_strip", FULL)
+
+
+def several_lines(T: int) -> Sent:
+    """As many heads and lines as the page draws."""
+    heads = [(AT[0], head) for head in range(lines.HEADS)]
+    found = [explain.lines(traced(T).pattern(*head), most=lines.ROW) for head in heads]
+    drawn = explain.strongest(found, lines.DRAWN)
+    lines._draw(_view(T), heads, drawn, lines.DIRECTIONS[0])
+    n = sum(map(len, drawn))
+    return _sent("mha_viz_lines", 620, f"{n:,} lines of {len(heads)} heads")
+
+
+def heads_board(T: int) -> Sent:
+    board(_view(T), [AT])
+    return _sent("mha_viz_board", HALF - 80)
+
+
+def _sent(name: str, width: int, shown: str = "") -> Sent:
+    return Sent(json.dumps(PARTS[name].data[0]), width, shown=shown, part=name)
+
+
+def _view(T: int) -> View:
+    """The text as a page has it; under a new name each time, so that no cache answers."""
+    return View(
+        source="", device=None, model=model(), trace=traced(T), words=f"{T} {next(_names)}",
+        layer=AT[0], head=AT[1], token=T - 1, window_edges=None, scale="sqrt", dim_sink=False,
+        stage=False, theme=LIGHT,
+    )  # fmt: skip
+
+
+STRIP = Shown("Token strip", strip)
+LINES = Shown("Lines", several_lines)
+BOARD = Shown("Pruning board", heads_board)

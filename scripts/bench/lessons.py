@@ -1,0 +1,188 @@
+"""The figures of the pages that teach, from a trace to the JSON that is sent.
+
+Most of these take a bounded part of a text, or none. Times, losses and memory that the pages
+measure are given as seeded random numbers.
+"""
+
+import numpy as np
+import torch
+
+from bench.sent import AT, FULL, GIVEN, HALF, Sent, Shown, figure, first_of, model, traced
+from mha_viz import memory, tiled, walk
+from mha_viz.counting import GPT2_SIZES, KNOWN_MODELS
+from mha_viz.figures import cache_sizes, cache_steps
+from mha_viz.figures.curves import Curve, head_triangles, loss_curves
+from mha_viz.figures.lines import Line, line_chart
+from mha_viz.figures.masks import mask_figure, masked_pattern
+from mha_viz.figures.race import race_chart
+from mha_viz.figures.shapes import tensor_drawing
+from mha_viz.figures.sharing import sharing_figure
+from mha_viz.figures.storage import storage_figure
+from mha_viz.figures.theme import LIGHT
+from mha_viz.figures.tiles import running_figure, tiles_figure
+from mha_viz.figures.values import matrix_heatmap
+from mha_viz.reference import head_reach
+from mha_viz.session import many_heads, shapes
+from mha_viz.session.variants import cache, flash, masks
+from mha_viz.tiled import Tile
+
+STEP = "softmax"  # the largest tensor of the walk: [B, H, T, T]
+H = 12
+
+
+def tensor(T: int) -> Sent:
+    network, (layer, head) = model().network, AT
+    attention = network.blocks[layer].attn
+    ids = torch.tensor([traced(T).token_ids])
+    steps = walk.walk(attention, network.attention_input(ids, layer))
+    found = next(step for step in steps if step.lesson.name == STEP)
+    drawn = tensor_drawing(
+        found.tensor.numpy(), found.lesson.axes, LIGHT,
+        heads=walk.owners(attention, found, range(H)), chosen=head,
+    )  # fmt: skip
+    ratio = drawn.layout.yaxis.range[0] / drawn.layout.xaxis.range[1]
+    return figure(drawn, FULL, round(60 + 988 * ratio))
+
+
+def storage(T: int) -> Sent:
+    del T
+    layout = memory.layouts(memory.MOST, memory.MOST, memory.MOST)[2]
+    drawn = storage_figure(layout.cells, layout.storage, layout.axes, LIGHT, chosen=(0, 0, 0))
+    return figure(drawn, 620, 470)
+
+
+def race(T: int) -> Sent:
+    del T
+    heads = many_heads.HEADS
+    fused, listed = _random(2, len(heads)).tolist()
+    return figure(race_chart(heads, fused, listed, LIGHT, all_heads=heads), FULL, 300, GIVEN)
+
+
+def reach(T: int) -> Sent:
+    del T
+    found = head_reach(model().network.blocks[AT[0]].attn, True).float().numpy()
+    drawn = matrix_heatmap(
+        found / found.max(), LIGHT, rows="head", columns="channel", weights=True
+    )  # fmt: skip
+    return figure(drawn, FULL, 230)
+
+
+def sharing(T: int) -> Sent:
+    del T
+    return figure(sharing_figure(H, H // 2, LIGHT, chosen=AT[1]), FULL, 170)
+
+
+def memory_chart(T: int) -> Sent:
+    del T
+    lengths = flash.LENGTHS
+    lines = [Line(f"line {i}", 1 + row, LIGHT.muted) for i, row in enumerate(_of_lengths(4))]
+    drawn = line_chart(lengths, lines, LIGHT, x_title="T", y_title="bytes", log=True)
+    return figure(drawn, 630, 330, GIVEN)
+
+
+def _of_lengths(n: int) -> np.ndarray:
+    return _random(n, len(flash.LENGTHS))
+
+
+def kv_step(T: int) -> Sent:
+    """The first step after the text has been read."""
+    n = T + cache.FIRST_NEW
+    end = min(n, max(cache.WINDOW, T + 1 + cache.AHEAD))
+    part = slice(max(0, end - cache.WINDOW), end)
+    kept, without = cache.states(T, 1, n)
+    tokens = [*traced(T).tokens, *traced(T).tokens * cache.FIRST_NEW][part]
+    drawn = cache_steps.cache_figure(
+        tokens, kept[part], without[part], LIGHT, made=T + 1, first=part.start
+    )
+    shown = first_of(end - part.start, n, "positions")
+    return figure(drawn, FULL, cache_steps.height(end - part.start), shown)
+
+
+def known_models(T: int) -> Sent:
+    del T
+    rows = [
+        cache_sizes.Cached(
+            size.name, (size.cache_bytes(1, n_kv_heads=size.n_heads), size.cache_bytes(1),
+                        size.cache_bytes(1, n_kv_heads=1)), size.cache_bytes(1), size.kind,
+        )
+        for size in (*GPT2_SIZES, *KNOWN_MODELS)
+    ]  # fmt: skip
+    drawn = cache_sizes.cache_sizes_figure(rows, LIGHT)
+    return figure(drawn, FULL, cache_sizes.height(len(rows)))
+
+
+def tiles(T: int) -> Sent:
+    found, at = _tiles(T)
+    tile = found[at]
+    weights = torch.exp(tile.scores - tile.m[..., None]).numpy()
+    ranges = [(each.queries, each.keys) for each in found]
+    return figure(tiles_figure(ranges, at, weights, traced(T).tokens, LIGHT), HALF, HALF)
+
+
+def running(T: int) -> Sent:
+    found, at = _tiles(T)
+    tile = found[at]
+    panels = {
+        "maximum m": (tile.m.numpy(), (-9.0, 9.0)), "sum ℓ": (tile.l.numpy(), (0.0, float(T))),
+        "from the end": (tile.o.norm(dim=-1).numpy(), (0.0, 9.0)),
+    }  # fmt: skip
+    queries = tile.queries
+    drawn = running_figure(traced(T).tokens[queries.start : queries.stop], panels, LIGHT)
+    return figure(drawn, HALF, 440)
+
+
+def _tiles(T: int) -> tuple[list[Tile], int]:
+    trace, (layer, head) = traced(T), AT
+    q, k, v = (torch.tensor(x[layer, head]) for x in (trace.q, trace.k, trace.v))
+    found = list(tiled.tiles(q, k, v, block=flash.BLOCKS[0], scale=trace.scales[layer]))
+    return found, len(found) // 2
+
+
+def mask(T: int) -> Sent:
+    tokens = traced(T).tokens
+    return figure(mask_figure(np.tri(T, dtype=np.bool_), tokens, tokens, LIGHT), HALF, HALF)
+
+
+def under_mask(T: int) -> Sent:
+    tokens, seen = traced(T).tokens, np.tri(T, dtype=np.bool_)
+    drawn = masked_pattern(traced(T).pattern(*AT), seen, tokens, tokens, LIGHT)
+    return figure(drawn, HALF, HALF)
+
+
+def training(T: int) -> Sent:
+    del T
+    steps = np.arange(0, 5001, 50, dtype=np.float32)
+    found = [
+        Curve(name, steps, *_random(2, 5, len(steps)).astype(np.float32))
+        for name in ("1 head of 32", "4 heads of 8")
+    ]
+    return figure(loss_curves(found, 4.17, 5000, LIGHT), 570, 420, GIVEN)
+
+
+def triangles(T: int) -> Sent:
+    del T
+    found = [(f"{n} heads", _random(n, 8, 8).astype(np.float32)) for n in (1, 32)]
+    drawn = head_triangles(found, "the king", LIGHT)
+    return figure(drawn, drawn.layout.width, drawn.layout.height, GIVEN)
+
+
+def _random(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).random(shape)
+
+
+LESSONS = (
+    Shown("Shapes: the patterns of a layer", tensor, most=shapes.MOST_TOKENS),
+    Shown("Shapes: cells and storage", storage, any_text=True),
+    Shown("Many heads: one product or many", race, any_text=True),
+    Shown("Many heads: what W_O reaches", reach, any_text=True),
+    Shown("Variants: shared keys", sharing, any_text=True),
+    Shown("Variants: a step with the cache", kv_step, most=cache.MOST_PROMPT),
+    Shown("Variants: caches of known models", known_models, any_text=True),
+    Shown("Variants: memory of attention", memory_chart, any_text=True),
+    Shown("Variants: tiles", tiles, most=flash.MOST_TOKENS),
+    Shown("Variants: running values", running, most=flash.MOST_TOKENS),
+    Shown("Variants: mask", mask, most=masks.MOST_TOKENS),
+    Shown("Variants: pattern under it", under_mask, most=masks.MOST_TOKENS),
+    Shown("Training: losses", training, any_text=True),
+    Shown("Training: patterns", triangles, any_text=True),
+)

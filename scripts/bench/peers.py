@@ -1,0 +1,166 @@
+"""The views of BertViz and CircuitsVis, at the sizes that they can draw within LIMIT seconds.
+
+Both get the patterns of our trace. What is sent is the HTML that a notebook gets, which carries
+all the patterns it was given; CircuitsVis loads its JavaScript besides. The clock runs in Chromium
+from the start of the page until all marks are there and two frames have passed. A size is not
+tried where the one before, and marks that grow with the square of T, say that it takes too long.
+"""
+
+import html
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from bench import grid
+from bench.common import WINDOW, NotMeasured
+from bench.sent import AT, traced
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+LIMIT = 60  # seconds
+LENGTHS = (16, 64, 128, 256, 1024)
+L, H = 12, 12
+WATCH = """
+const look = () => {
+  if (!(%s)) return requestAnimationFrame(look);
+  requestAnimationFrame(() => requestAnimationFrame(() => { window.drawn = performance.now(); }));
+};
+requestAnimationFrame(look);
+"""
+LINES = 'document.querySelectorAll("#vis line").length >= %d'
+# Charts are drawn in their order; the middle of the last one is then no longer clear.
+CHARTS = """(() => {
+  const charts = document.querySelectorAll("canvas");
+  if (charts.length < %d) return false;
+  const { width, height } = charts[charts.length - 1];
+  const pen = charts[charts.length - 1].getContext("2d");
+  return width > 0 && pen.getImageData(width / 2, height / 2, 1, 1).data[3] > 0;
+})()"""
+
+
+@dataclass(frozen=True, slots=True)
+class Html:
+    """What a notebook gets, and what is opened here: the same with its libraries beside it."""
+
+    sent: str
+    opened: str
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A view of another library: what it shows, how it is made, and how one sees it is there."""
+
+    name: str
+    shown: str
+    make: Callable[[int], Html]
+    there: Callable[[int], str]  # an expression in JavaScript, for T tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A size of a view: milliseconds, or None where it was not drawn, and then why."""
+
+    n_tokens: int
+    n_bytes: int = 0
+    made: float = 0.0
+    drawn: float | None = None
+    why: str = ""
+
+
+def found(peer: Peer, lengths: Sequence[int], browser: "Browser", folder: Path) -> Iterator[Found]:
+    """The sizes one by one; after one that took too long no larger one is tried."""
+    last, seconds = 0, 0.0
+    for T in lengths:
+        if last and seconds * (T / last) ** 2 > LIMIT:
+            yield Found(T, why=f"not tried: {seconds:.1f} s at T = {last}")
+            continue
+        begun = time.process_time()
+        page = peer.make(T)
+        made = 1e3 * (time.process_time() - begun)
+        drawn = _drawn(browser, _written(page, folder), WATCH % peer.there(T))
+        why = "" if drawn is not None else f"not drawn in {LIMIT} s"
+        yield Found(T, len(page.sent.encode()), made, drawn, why)
+        last, seconds = T, LIMIT + 1.0 if drawn is None else drawn / 1e3
+
+
+def _written(page: Html, folder: Path) -> Path:
+    file = folder / "theirs.html"
+    if page.opened:
+        file.write_text(page.opened, encoding="utf-8")
+    else:
+        grid.write_pages(folder, "{}", page.sent)
+    return file
+
+
+def _drawn(browser: "Browser", file: Path, watch: str) -> float | None:
+    """Milliseconds until the page is drawn; None where that takes too long."""
+    from playwright.sync_api import TimeoutError
+
+    context = browser.new_context(viewport=WINDOW)
+    context.set_default_timeout(1e3 * LIMIT)
+    page = context.new_page()
+    page.add_init_script(watch)
+    try:
+        page.goto(file.as_uri(), wait_until="commit")
+        page.wait_for_function("window.drawn")
+        taken: float = page.evaluate("window.drawn")
+    except TimeoutError:
+        return None
+    finally:
+        context.close()
+    return taken
+
+
+def _bertviz(view: str) -> Callable[[int], Html]:
+    def make(T: int) -> Html:
+        try:
+            import bertviz
+        except ImportError as error:
+            raise NotMeasured(f"{error}; requirements-bench.txt says how to install it.") from error
+        patterns = [torch.from_numpy(traced(T).patterns(layer))[None] for layer in range(L)]
+        tokens = [html.escape(token) for token in traced(T).tokens]
+        shown = getattr(bertviz, view)(patterns, tokens, html_action="return")
+        return Html(sent=str(shown.data), opened="")
+
+    return make
+
+
+def _circuitsvis(name: str) -> Callable[[int], Html]:
+    def make(T: int) -> Html:
+        try:
+            from circuitsvis import attention
+        except ImportError as error:
+            raise NotMeasured(f"{error}; requirements-bench.txt says how to install it.") from error
+        trace = traced(T)
+        every = [trace.pattern(*divmod(i, H)) for i in range(L * H)]
+        shown = (
+            attention.attention_heads(torch.tensor(every), list(trace.tokens))
+            if name == "attention_heads"
+            else attention.attention_pattern(list(trace.tokens), trace.pattern(*AT))
+        )
+        start = '<!doctype html><meta charset="utf-8"><body>'
+        return Html(sent=shown.cdn_src, opened=start + shown.local_src)
+
+    return make
+
+
+MODEL_VIEW = Peer(
+    "BertViz model_view", "144 heads", _bertviz("model_view"), lambda T: LINES % (L * H * T * T)
+)
+HEAD_VIEW = Peer(
+    "BertViz head_view", "12 heads of a layer", _bertviz("head_view"),
+    lambda T: LINES % (H * T * T),
+)  # fmt: skip
+ATTENTION_HEADS = Peer(
+    "CircuitsVis attention_heads", "144 heads, one of them large", _circuitsvis("attention_heads"),
+    lambda T: CHARTS % (L * H + 1),
+)  # fmt: skip
+ATTENTION_PATTERN = Peer(
+    "CircuitsVis attention_pattern", "one head", _circuitsvis("attention_pattern"),
+    lambda T: CHARTS % 1,
+)  # fmt: skip

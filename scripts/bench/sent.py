@@ -1,0 +1,86 @@
+"""What a view of the app sends to the browser, and the model and the texts it is made from.
+
+The model is the random one of `compute`, of GPT-2 small's size; the texts are those of `common`.
+Widths and heights are those that the pages give a view at 1440 pixels.
+"""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+from plotly.io import to_json
+
+from bench import compute
+from bench.common import text_of
+from mha_viz.model import Model
+from mha_viz.trace import Trace
+
+AT = (5, 1)  # the head that is looked at
+LENGTHS = (16, 64, 256, 1024)
+ANY = 64  # tokens behind a view that is as large for any text
+FULL, HALF, THIRD = 1060, 520, 340  # pixels of a row, and of the columns it is cut into
+GIVEN = "numbers given"
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A figure as JSON, or the data of the component `part`; and what is shown of the text."""
+
+    content: str
+    width: int
+    height: int = 0  # a component finds its own
+    shown: str = ""
+    part: str = ""
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes on the wire, before compression."""
+        return len(self.content.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A view of the app: `make` is told the tokens and does what the server does for it.
+
+    A view that takes at most so many tokens shows the first ones of a longer text; one that is
+    as large for `any_text` is made once.
+    """
+
+    name: str
+    make: Callable[[int], Sent]
+    most: int = LENGTHS[-1]
+    any_text: bool = False
+
+
+def figure(drawn: go.Figure, width: int, height: int, shown: str = "") -> Sent:
+    """A figure as Streamlit sends it."""
+    return Sent(str(to_json(drawn, validate=False)), width, height, shown)
+
+
+def pooled(block: int) -> str:
+    """What a cell stands for, where it is not one pair of tokens."""
+    return f"cells of {block} × {block} tokens" if block > 1 else ""
+
+
+def first_of(n: int, n_tokens: int, what: str = "tokens") -> str:
+    """That a part of the text is shown, where it is one."""
+    return f"{n} {what}" if n < n_tokens else ""
+
+
+def model() -> Model:
+    """The model behind all views."""
+    return compute.both()[1]
+
+
+@functools.cache
+def traced(n_tokens: int) -> Trace:
+    """The trace of a text of so many tokens, which every view finds there already."""
+    return model().trace(text_of(n_tokens))
+
+
+@functools.cache
+def other(n_tokens: int) -> Trace:
+    """The same text with every eighth token replaced by the one before it."""
+    ids = traced(n_tokens).token_ids
+    return model().trace_ids([ids[i - 1] if i % 8 == 5 else ids[i] for i in range(n_tokens)])

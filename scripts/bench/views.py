@@ -1,0 +1,151 @@
+"""Every view of the app on GPT-2 small's size: bytes, server time, and time until it is drawn.
+
+Beside them stand the views of BertViz and CircuitsVis that show the same. The table of all is
+printed by itself, before the one that all measurements share, where two goals are checked: no view
+sends more than 1.5 MB, and the lines of 256 tokens are drawn in a tenth of the time that BertViz's
+head_view takes for 128.
+"""
+
+import logging
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+from bench.common import NotMeasured, Row, at_least, chromium, show, turns
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from bench.peers import Peer
+    from bench.sent import Sent, Shown
+    from bench.sheet import Sheet
+
+LIMIT = 1_500_000  # bytes
+LINES_T, THEIRS_T = 256, 128
+SLOW = 1.0  # seconds; what takes longer is made once
+QUICK = (16, LINES_T)
+NOTE = (
+    "Sent: the figure's JSON, the component's data, or the HTML that a notebook gets, before "
+    "compression. Server: CPU time with one thread, from a trace that is there; “numbers given” "
+    "leaves out what the page computed them in. Drawn: ours from the JSON until images are decoded "
+    "and two frames have passed, in a page that has drawn before; BertViz and CircuitsVis from the "
+    "start of their page until all marks are there and two frames have passed."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the table; times are milliseconds, and None where a view was not drawn."""
+
+    name: str
+    T: str
+    shown: str
+    n_bytes: int
+    server: float
+    drawn: float | None
+    ours: bool = True
+
+
+def views(quick: bool) -> Iterator[Row]:
+    """The table of all views, printed; and a row for each of the two goals."""
+    lines: list[Line] = []
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
+        for line in _measured(browser, Path(folder), quick):
+            lines.append(line)
+    _print(lines)
+    most = max((line for line in lines if line.ours), key=lambda line: line.n_bytes)
+    yield Row(
+        "The largest of all views, sent", "", show(most.n_bytes / 1e3, "kB"), "",
+        f"{LIMIT / 1e3:,.0f} kB at most", most.n_bytes <= LIMIT,
+        f"The largest view is “{most.name}” at T = {most.T}.",
+    )  # fmt: skip
+    theirs = _drawn(lines, "BertViz head_view", THEIRS_T)
+    yield at_least(
+        f"Lines at T = {LINES_T}, drawn; BertViz's head_view at T = {THEIRS_T}",
+        theirs, _drawn(lines, "Lines", LINES_T), 10, "ms", NOTE,
+    )  # fmt: skip
+
+
+def _drawn(lines: Sequence[Line], name: str, T: int) -> float:
+    found = next(line.drawn for line in lines if (line.name, line.T) == (name, str(T)))
+    if found is None:
+        raise NotMeasured(f"{name} was not drawn at T = {T}.")
+    return found
+
+
+def _measured(browser: "Browser", folder: Path, quick: bool) -> Iterator[Line]:
+    # Here, so that no other measurement runs beside all of Streamlit. The components come first:
+    # they are recorded while they are imported.
+    logging.getLogger("streamlit").setLevel(logging.ERROR)
+    from bench import components, explore, lessons, peers
+    from bench.sent import LENGTHS
+    from bench.sheet import Sheet
+
+    sheet = Sheet(browser, folder, components.PARTS)
+    beside = {
+        explore.ATTENTION[0]: (peers.MODEL_VIEW, peers.ATTENTION_HEADS),
+        explore.ATTENTION[1]: (peers.ATTENTION_PATTERN,),
+        components.LINES: (peers.HEAD_VIEW,),
+    }
+    for view in (
+        *explore.ATTENTION, components.STRIP, components.LINES, *explore.HEAD, *explore.REST,
+        components.BOARD, *lessons.LESSONS,
+    ):  # fmt: skip
+        yield from _of_view(view, sheet, QUICK if quick else LENGTHS, 1 if quick else 3)
+        for peer in beside.get(view, ()):
+            yield from _of_peer(peer, browser, folder, quick)
+
+
+def _of_view(
+    view: "Shown", sheet: "Sheet", lengths: Sequence[int], repeats: int
+) -> Iterator[Line]:
+    """A line for each length; those beyond what the view takes share one."""
+    from bench.sent import ANY, first_of
+
+    if view.any_text:
+        lengths = [ANY]
+    for n in dict.fromkeys(min(T, view.most) for T in lengths):
+        of = [T for T in lengths if min(T, view.most) == n]
+        sent, server = _made(lambda n=n: view.make(n), repeats)
+        drawn = median(sheet.drawn(sent, repeats))
+        shown = ", ".join(filter(None, (first_of(n, of[-1], "first tokens"), sent.shown)))
+        T = "any" if view.any_text else ", ".join(map(str, of))
+        yield Line(view.name, T, shown, sent.n_bytes, server, drawn)
+
+
+def _made(make: Callable[[], "Sent"], repeats: int) -> tuple["Sent", float]:
+    """What is sent, and the median CPU milliseconds of making it; what is slow is made once."""
+    begun = time.process_time()
+    sent = make()
+    first = time.process_time() - begun
+    if first < SLOW:
+        first = turns({"": make}, repeats)[""]
+    return sent, 1e3 * first
+
+
+def _of_peer(peer: "Peer", browser: "Browser", folder: Path, quick: bool) -> Iterator[Line]:
+    from bench import peers
+
+    lengths = peers.LENGTHS
+    if quick:
+        lengths = (THEIRS_T,) if peer is peers.HEAD_VIEW else lengths[:1]
+    for size in peers.found(peer, lengths, browser, folder):
+        yield Line(
+            peer.name, str(size.n_tokens), size.why or peer.shown, size.n_bytes, size.made,
+            size.drawn, ours=False,
+        )  # fmt: skip
+
+
+def _print(lines: Sequence[Line]) -> None:
+    print("| View | T | Shown | Sent | Server | Drawn |")
+    print("|---|---:|---|---:|---:|---:|")
+    for line in lines:
+        sent = show(line.n_bytes / 1e3, "kB") if line.n_bytes else ""
+        server = show(line.server, "ms") if line.n_bytes else ""
+        drawn = "" if line.drawn is None else show(line.drawn, "ms")
+        print(f"| {line.name} | {line.T} | {line.shown} | {sent} | {server} | {drawn} |")
+    print(flush=True)
