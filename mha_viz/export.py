@@ -72,10 +72,17 @@ def figure_table(figure: go.Figure) -> Table:
     labels = {axis: _labels(spec["layout"].get(f"{axis}axis", {})) for axis in "xy"}
     rows: list[list[Any]] = []
     for number, trace in enumerate(spec["data"]):
+        if trace.get("hoverinfo") == "skip":
+            continue  # a frame around others, not numbers of its own
         name = str(trace.get("name") or f"{trace['type']} {number}")
-        for x, y, value in _marks(trace):
-            rows.append([name, x, labels["x"].get(x, ""), y, labels["y"].get(y, ""), value])
-    return ["trace", "x", "x label", "y", "y label", "value"], rows
+        marks = _marks(trace)
+        written = _list(trace.get("text"))
+        if len(written) != len(marks):
+            written = [""] * len(marks)
+        for (x, y, value), word in zip(marks, written, strict=True):
+            told = html.unescape(str(word))
+            rows.append([name, x, labels["x"].get(x, ""), y, labels["y"].get(y, ""), value, told])
+    return ["trace", "x", "x label", "y", "y label", "value", "written"], rows
 
 
 def figure_json(figure: go.Figure) -> str:

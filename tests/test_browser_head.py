@@ -274,7 +274,9 @@ def test_eight_heads_of_256_tokens_are_drawn_in_a_moment(
     )
     assert len(spent) >= 4
     assert min(spent) < MOST_MS
-    expect(tab.page.locator(".caption").first).to_contain_text("lines.")
+    expect(tab.page.locator(".caption").first).to_contain_text(
+        "16,160 lines; the 3,000 strongest at rest"
+    )
 
 
 def test_a_full_context_says_what_is_left_out(tab: Tab, bundled: Model) -> None:

@@ -36,7 +36,7 @@ def begin() -> DeltaGenerator:
 
 def run(page: StreamlitPage, waiting: DeltaGenerator) -> None:
     """Gathers the inputs and lets the page draw; without anything to draw, the page is skipped."""
-    from mha_viz.session import chart, inputs, take_away
+    from mha_viz.session import chart, inputs, jobs, take_away
 
     view = inputs.view()
     waiting.empty()
@@ -54,6 +54,7 @@ def run(page: StreamlitPage, waiting: DeltaGenerator) -> None:
     }
     style.rules(stage=view.stage, variables=variables)
     st.session_state["view"] = view
+    jobs.here()
     chart.forget()
     page.run()
     take_away.offer(view)

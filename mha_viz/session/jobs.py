@@ -25,6 +25,7 @@ State = Literal["queued", "running", "paused", "stopped", "failed", "done"]
 WORKERS = 2  # computations at once, for all visitors together
 MOST_WAITING = 16
 GRACE = 30.0  # seconds after which nobody comes back to a closed tab
+PREFIX = "job "  # of a job's name in a session
 LOST = "The computation ended without a word; the server's log may say why. Start it again."
 
 
@@ -184,6 +185,13 @@ def mine(name: str) -> Job[Any] | None:
     return job
 
 
+def here() -> None:
+    """Says that the visitor is on some page: none of the jobs is abandoned meanwhile."""
+    for key in list(st.session_state):
+        if isinstance(key, str) and key.startswith(PREFIX):
+            mine(key.removeprefix(PREFIX))
+
+
 def forget(name: str) -> None:
     """Stops the job of that name in this session, and lets go of what it found."""
     job = st.session_state.pop(_key(name), None)
@@ -233,4 +241,4 @@ def _lease() -> dict[str, Job[Any]]:
 
 
 def _key(name: str) -> str:
-    return f"job {name}"
+    return f"{PREFIX}{name}"

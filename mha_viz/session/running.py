@@ -16,7 +16,7 @@ from mha_viz.session.jobs import Job
 from mha_viz.session.messages import problem
 
 T = TypeVar("T")
-QUICK = 0.8  # seconds that a page waits for work before it shows progress
+QUICK = 0.5  # seconds that a page waits for work before it shows progress
 TICK = 0.6  # seconds between two looks at it
 
 

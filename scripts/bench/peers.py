@@ -10,14 +10,17 @@ import html
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
 from bench import grid
 from bench.common import WINDOW, NotMeasured
 from bench.sent import AT, traced
+from mha_viz.trace import Array, Trace
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -45,10 +48,10 @@ CHARTS = """(() => {
 
 @dataclass(frozen=True, slots=True)
 class Html:
-    """What a notebook gets, and what is opened here: the same with its libraries beside it."""
+    """What a notebook gets; and, where it is another, the page that is opened here."""
 
     sent: str
-    opened: str
+    opened: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,51 +119,45 @@ def _drawn(browser: "Browser", file: Path, watch: str) -> float | None:
     return taken
 
 
-def _bertviz(view: str) -> Callable[[int], Html]:
-    def make(T: int) -> Html:
-        try:
-            import bertviz
-        except ImportError as error:
-            raise NotMeasured(f"{error}; requirements-bench.txt says how to install it.") from error
-        patterns = [torch.from_numpy(traced(T).patterns(layer))[None] for layer in range(L)]
-        tokens = [html.escape(token) for token in traced(T).tokens]
-        shown = getattr(bertviz, view)(patterns, tokens, html_action="return")
-        return Html(sent=str(shown.data), opened="")
-
-    return make
+def _bertviz(view: str, T: int) -> Html:
+    try:
+        import bertviz
+    except ImportError as error:
+        raise NotMeasured(f"{error}; requirements-bench.txt says how to install it.") from error
+    patterns = [torch.from_numpy(traced(T).patterns(layer))[None] for layer in range(L)]
+    tokens = [html.escape(token) for token in traced(T).tokens]
+    return Html(sent=str(getattr(bertviz, view)(patterns, tokens, html_action="return").data))
 
 
-def _circuitsvis(name: str) -> Callable[[int], Html]:
-    def make(T: int) -> Html:
-        try:
-            from circuitsvis import attention
-        except ImportError as error:
-            raise NotMeasured(f"{error}; requirements-bench.txt says how to install it.") from error
-        trace = traced(T)
-        every = [trace.pattern(*divmod(i, H)) for i in range(L * H)]
-        shown = (
-            attention.attention_heads(torch.tensor(every), list(trace.tokens))
-            if name == "attention_heads"
-            else attention.attention_pattern(list(trace.tokens), trace.pattern(*AT))
-        )
-        start = '<!doctype html><meta charset="utf-8"><body>'
-        return Html(sent=shown.cdn_src, opened=start + shown.local_src)
+def _circuitsvis(view: str, pattern: Callable[[Trace], Array], T: int) -> Html:
+    try:
+        from circuitsvis import attention
+    except ImportError as error:
+        raise NotMeasured(f"{error}; requirements-bench.txt says how to install it.") from error
+    show = getattr(attention, view)
+    made = show(attention=pattern(traced(T)), tokens=list(traced(T).tokens))
+    start = '<!doctype html><meta charset="utf-8"><body>'
+    return Html(sent=made.cdn_src, opened=start + made.local_src)
 
-    return make
+
+def _every_pattern(trace: Trace) -> Array:
+    return np.concatenate([trace.patterns(layer) for layer in range(L)])
 
 
 MODEL_VIEW = Peer(
-    "BertViz model_view", "144 heads", _bertviz("model_view"), lambda T: LINES % (L * H * T * T)
-)
+    "BertViz model_view", "144 heads", partial(_bertviz, "model_view"),
+    lambda T: LINES % (L * H * T * T),
+)  # fmt: skip
 HEAD_VIEW = Peer(
-    "BertViz head_view", "12 heads of a layer", _bertviz("head_view"),
+    "BertViz head_view", "12 heads of a layer", partial(_bertviz, "head_view"),
     lambda T: LINES % (H * T * T),
 )  # fmt: skip
 ATTENTION_HEADS = Peer(
-    "CircuitsVis attention_heads", "144 heads, one of them large", _circuitsvis("attention_heads"),
-    lambda T: CHARTS % (L * H + 1),
+    "CircuitsVis attention_heads", "144 heads, one of them large",
+    partial(_circuitsvis, "attention_heads", _every_pattern), lambda T: CHARTS % (L * H + 1),
 )  # fmt: skip
 ATTENTION_PATTERN = Peer(
-    "CircuitsVis attention_pattern", "one head", _circuitsvis("attention_pattern"),
+    "CircuitsVis attention_pattern", "one head",
+    partial(_circuitsvis, "attention_pattern", lambda trace: trace.pattern(*AT)),
     lambda T: CHARTS % 1,
 )  # fmt: skip
