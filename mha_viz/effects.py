@@ -1,4 +1,4 @@
-"""What a head writes, and what that does: value-weighted attention, direct effects, logit lens.
+"""What a head writes, and what that does: value-weighted attention and direct effects.
 
 Everything that a GPT-2 adds to its residual stream is a sum, and the last LayerNorm is linear once
 its scale is known. So each logit is a sum over what was added (Elhage et al. 2021):
@@ -22,8 +22,6 @@ from mha_viz.errors import HeadNotFound, ShapeError, TextError
 from mha_viz.gpt2 import GPT2
 from mha_viz.model import Model
 from mha_viz.trace import Array, Trace
-
-POSITIONS = 64  # whose logits over the whole vocabulary exist at once
 
 # Two names, and one of them again: the next is the other (Wang et al. 2022, section 2). Own words.
 OPENINGS = (
@@ -56,17 +54,6 @@ class Effects:
         biases = self.attention_bias.sum(axis=0) + self.mlps.sum(axis=0)
         out: Array = self.embedding + heads + biases + self.constant
         return out
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Lens:
-    """The likeliest next tokens, `[L + 1, T, k]` each: after the embedding and after each block.
-
-    The last of them is what the model itself predicts.
-    """
-
-    ids: NDArray[np.int64]
-    probabilities: Array
 
 
 def value_norms(model: Model, trace: Trace, layer: int, head: int) -> Array:
@@ -115,34 +102,6 @@ def direct_effects(
         mlps=effect(parts.mlps),
         constant=(network.ln_f.bias.float() @ W_U.T).cpu().numpy(),
     )
-
-
-@torch.inference_mode()
-def logit_lens(
-    model: Model, trace: Trace, k: int = 5, *, on_layer: Callable[[int], None] | None = None
-) -> Lens:
-    """What the model would say next, were it to stop after each block: at every position.
-
-    ln_f and W_U applied to the residual stream after the embedding and after each block
-    (nostalgebraist 2020). `on_layer` is told how many of the L + 1 are done, and may raise to stop.
-    Raises ShapeError for a trace of a model of another size, and for k below 1 or beyond the
-    vocabulary.
-    """
-    _check_trace(model, trace)
-    network = model.network
-    if not 1 <= k <= model.config.vocab_size:
-        raise ShapeError(f"k = {k}; the vocabulary has {model.config.vocab_size} tokens.")
-    ids = torch.tensor([trace.token_ids], device=model.device)
-    resid = network.wte(ids) + network.wpe.weight[: ids.shape[1]]
-    found = []
-    for layer in range(model.config.n_layers + 1):
-        if layer:
-            resid = network.blocks[layer - 1](resid)
-        found.append(_predictions(network, resid[0], k))
-        if on_layer is not None:
-            on_layer(layer + 1)
-    best, probabilities = (torch.stack(part).cpu().numpy() for part in zip(*found, strict=True))
-    return Lens(ids=best, probabilities=probabilities)
 
 
 def indirect_object(model: Model) -> NDArray[np.float64]:
@@ -194,17 +153,6 @@ def _frozen(ln_f: nn.LayerNorm, resid: Tensor) -> Callable[[Tensor], Tensor]:
     sigma = (resid.var(unbiased=False) + ln_f.eps).sqrt()
     gamma = ln_f.weight.float()
     return lambda part: (part - part.mean(dim=-1, keepdim=True)) / sigma * gamma
-
-
-def _predictions(network: GPT2, resid: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Ids and probabilities `[T, k]` of the likeliest next tokens after a stream `[T, C]`."""
-    tops = []
-    for start in range(0, len(resid), POSITIONS):
-        logits = network.W_U(network.ln_f(resid[start : start + POSITIONS])).float()
-        top = logits.topk(k, dim=-1)
-        tops.append((top.indices, (top.values - logits.logsumexp(-1, keepdim=True)).exp()))
-    ids, probabilities = (torch.cat(part) for part in zip(*tops, strict=True))
-    return ids, probabilities
 
 
 def _W_O(network: GPT2, layer: int, head: int) -> Tensor:

@@ -12,7 +12,6 @@ from mha_viz.effects import (
     NAMES,
     direct_effects,
     indirect_object,
-    logit_lens,
     value_norms,
 )
 from mha_viz.errors import HeadNotFound, ShapeError, TextError
@@ -153,53 +152,12 @@ def test_the_head_after_a_gap_writes_through_its_own_rows(tiny: Model) -> None:
     np.testing.assert_allclose(value_norms(pruned, trace, 0, 2), expected, rtol=1e-5)
 
 
-# --- logit lens -----------------------------------------------------------------------------------
-
-
-@torch.inference_mode()
-def test_the_lens_reads_every_hidden_state_of_transformers(tiny: Model, theirs: Any) -> None:
-    trace = tiny.trace(TEXT)
-    hidden = seen(theirs, trace.token_ids)["hidden"]
-    lens = logit_lens(tiny, trace, k=4)
-    assert lens.ids.shape == lens.probabilities.shape == (3, trace.n_tokens, 4)
-    for layer, state in enumerate(hidden):
-        # The last state of transformers has been through ln_f already.
-        read = state[0] if layer == 2 else theirs.transformer.ln_f(state[0])
-        top = theirs.lm_head(read).softmax(-1).topk(4, dim=-1)
-        assert np.array_equal(lens.ids[layer], top.indices.numpy())
-        np.testing.assert_allclose(lens.probabilities[layer], top.values.numpy(), rtol=0, atol=1e-6)
-
-
-def test_the_last_of_the_lens_is_the_prediction(bundled: Model) -> None:
-    """At T = 70, so that positions come in more than one part."""
-    trace = bundled.trace_ids([*range(300, 370)])
-    lens = logit_lens(bundled, trace, k=3)
-    shifted = np.exp(trace.logits - trace.logits.max())
-    probabilities = shifted / shifted.sum()
-    best = np.argsort(-probabilities)[:3]
-    assert lens.ids.shape == (5, 70, 3)
-    assert lens.ids[-1, -1].tolist() == best.tolist()
-    np.testing.assert_allclose(lens.probabilities[-1, -1], probabilities[best], rtol=0, atol=1e-5)
-
-
-def test_the_lens_tells_its_layers_and_may_be_stopped(tiny: Model) -> None:
-    told: list[int] = []
-    logit_lens(tiny, tiny.trace(TEXT), on_layer=told.append)
-    assert told == [1, 2, 3]
-
-    def stop(done: int) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        logit_lens(tiny, tiny.trace(TEXT), on_layer=stop)
-
-
 # --- what does not fit ----------------------------------------------------------------------------
 
 
 def test_a_trace_of_another_model_is_refused(tiny: Model, bundled: Model) -> None:
     other = bundled.trace("a cat")
-    for use in (direct_effects, logit_lens, lambda model, trace: value_norms(model, trace, 0, 0)):
+    for use in (direct_effects, lambda model, trace: value_norms(model, trace, 0, 0)):
         with pytest.raises(ShapeError, match="Trace the text with this model"):
             use(tiny, other)
 
@@ -212,8 +170,6 @@ def test_tokens_positions_and_heads_that_are_not_there(tiny: Model) -> None:
         direct_effects(tiny, trace, [])
     with pytest.raises(ShapeError, match="position = 99"):
         direct_effects(tiny, trace, [1], position=99)
-    with pytest.raises(ShapeError, match="k = 301"):
-        logit_lens(tiny, trace, k=301)
     with pytest.raises(HeadNotFound, match="layers count from 0 to 1, heads from 0 to 3"):
         value_norms(tiny, trace, 2, 0)
 

@@ -12,7 +12,6 @@ import torch
 from conftest import random_gpt2
 
 from mha_viz import expectations
-from mha_viz.effects import logit_lens
 from mha_viz.errors import HeadNotFound, ShapeError, TextError
 from mha_viz.expectations import Expected, Step, expected, follow, go_on, join, lens, looks
 from mha_viz.generation import Sampling, generate
@@ -109,14 +108,6 @@ def test_a_part_of_the_positions_is_that_part_of_the_whole(tiny: Model) -> None:
     for part, all_of_it in zip(lens(tiny, IDS, range(7, 12)), whole, strict=True):
         np.testing.assert_array_equal(part.ids, all_of_it.ids[7:12])
         np.testing.assert_allclose(part.losses, all_of_it.losses[7:12], atol=1e-5)
-
-
-def test_both_lenses_of_the_package_agree(tiny: Model) -> None:
-    other = logit_lens(tiny, tiny.trace_ids(IDS), k=5)
-    mine = list(lens(tiny, IDS, k=5))
-    np.testing.assert_array_equal(np.stack([layer.ids for layer in mine]), other.ids)
-    shares = np.stack([layer.probabilities for layer in mine])
-    np.testing.assert_allclose(shares, other.probabilities, atol=1e-6)
 
 
 @pytest.mark.parametrize("sampling", [Sampling(), SAMPLING, Sampling(1.0)])
