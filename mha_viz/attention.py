@@ -116,7 +116,7 @@ class MultiHeadAttention(nn.Module):
         elif d_head < 1 or n_heads < 0:
             raise ShapeError(f"{n_heads} heads of width {d_head}: there are no such heads.")
         G = n_heads if n_kv_heads is None else n_kv_heads
-        if G != n_heads and (G < 1 or n_heads % G):
+        if n_heads != G and (G < 1 or n_heads % G):
             raise ShapeError(
                 f"n_heads = {n_heads} query heads do not share n_kv_heads = {G} key/value heads "
                 f"evenly; {_nearest_head_counts(n_heads, G)}"
@@ -265,7 +265,7 @@ def split_heads(x: Tensor, n_heads: int, d_head: int) -> Tensor:
 
 
 def merge_heads(z: Tensor) -> Tensor:
-    """`[B, H, T, d_h]` -> transpose `[B, T, H, d_h]` -> reshape `[B, T, H d_h]`: here is the copy."""
+    """`[B, H, T, d_h]` -> transpose `[B, T, H, d_h]` -> reshape `[B, T, H d_h]`: here a copy."""
     B, H, T, d_h = z.shape
     return z.transpose(1, 2).reshape(B, T, H * d_h)
 
@@ -273,7 +273,7 @@ def merge_heads(z: Tensor) -> Tensor:
 def repeat_heads(x: Tensor, n_heads: int) -> Tensor:
     """`[B, G, T, d_h]` -> `[B, H, T, d_h]`: query head h reads key/value head h // (H / G)."""
     G = x.shape[1]
-    return x if G == n_heads else x.repeat_interleave(n_heads // G, dim=1)
+    return x if n_heads == G else x.repeat_interleave(n_heads // G, dim=1)
 
 
 def attention_scores(q: Tensor, k: Tensor, scale: float) -> Tensor:

@@ -14,6 +14,7 @@ The names, and what each measures:
     ablation every head removed, exactly and estimated, against hooks on transformers: CPU time
     start    from `streamlit run` to the first picture, against importing torch and streamlit
     change   from a key to the picture of another head, against Streamlit's default settings
+    views    every view of the app: bytes, server time, time in Chromium; a table of its own
 
 The command fails where a goal is missed or a row could not be measured.
 """
@@ -28,7 +29,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench import change, compute, grid, pruning, start
+from bench import change, compute, grid, pruning, start, views
 from bench.common import NotMeasured, Row
 
 MEASURES: dict[str, Callable[[bool], Iterator[Row]]] = {
@@ -39,8 +40,18 @@ MEASURES: dict[str, Callable[[bool], Iterator[Row]]] = {
     "ablation": pruning.ablation,
     "start": start.start,
     "change": change.change,
+    "views": views.views,
 }
-PACKAGES = ("torch", "numpy", "transformers", "streamlit", "plotly", "bertviz", "playwright")
+PACKAGES = (
+    "torch",
+    "numpy",
+    "transformers",
+    "streamlit",
+    "plotly",
+    "bertviz",
+    "circuitsvis",
+    "playwright",
+)
 
 
 def main() -> int:

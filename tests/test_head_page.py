@@ -145,7 +145,9 @@ def test_by_size_the_largest_product_comes_first(bundled: Model) -> None:
 
 def test_a_query_that_is_typed_is_pinned_for_all_pages() -> None:
     test = page(at=AT)
+    seen = component(test, "strip")["ack"]
     test.number_input(key="query").set_value(4).run()
+    assert component(test, "strip")["ack"] > seen  # else the strip would keep its own token
     assert component(test, "strip")["token"] == 4
     assert component(test, "cells")["query"] == 4
     assert test.query_params["token"] == "4"
@@ -303,9 +305,9 @@ def test_the_tokens_that_a_head_raises_are_those_of_its_direct_effect(bundled: M
 
 
 def test_long_work_waits_to_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mha_viz.session.variants import common
+    from mha_viz.session import running
 
-    monkeypatch.setattr(common, "QUICK", 1.0)
+    monkeypatch.setattr(running, "MULTIPLY_ADDS", 1.0)
     test = page(look="Values", at=AT)
     assert not any(alt.startswith("Tokens raised") for alt in alts(test))
     next(b for b in test.button if b.label == "Compute").click().run()

@@ -1,10 +1,12 @@
 """The page as a script: inputs, links, messages. What needs a browser is in test_browser.py."""
 
+import base64
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
@@ -13,6 +15,7 @@ from mha_viz import checkpoints, devices
 from mha_viz.checkpoints import hub
 from mha_viz.session.messages import plain
 from mha_viz.session.samples import DEFAULT, SAMPLES
+from mha_viz.session.strip import pack
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = [
@@ -236,3 +239,13 @@ def test_a_text_beyond_all_reason_gets_a_word_and_the_picture_stays() -> None:
     assert plain("1,000,000 characters") in said(test)
     assert strip(test)["tokens"] == before
     assert len(test.text_area(key="text").value) == 1_000_000
+
+
+def test_the_strip_is_sent_the_weights_to_three_digits() -> None:
+    pattern = np.tril(np.random.default_rng(0).random((5, 5))).astype(np.float32)
+    pattern[0, 0] = 1.0
+    raw = np.frombuffer(base64.b64decode(pack(pattern)), dtype=np.uint8).astype(int).reshape(-1, 3)
+    first = raw[:, 0] | (raw[:, 1] & 15) << 8
+    second = raw[:, 1] >> 4 | raw[:, 2] << 4
+    found = np.stack([first, second], axis=1).ravel()[:15] / 4095
+    np.testing.assert_allclose(found, pattern[np.tril_indices(5)], atol=0.5 / 4095 + 1e-7)

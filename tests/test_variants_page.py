@@ -20,11 +20,11 @@ from mha_viz.attention import MultiHeadAttention, causal_mask
 from mha_viz.counting import GPT2_SIZES, KNOWN_MODELS
 from mha_viz.model import Model
 from mha_viz.pruning.surgery import pruned_model
-from mha_viz.session import jobs
+from mha_viz.session import jobs, running
 from mha_viz.session.messages import plain
 from mha_viz.session.reference_text import Reference
 from mha_viz.session.running import Told
-from mha_viz.session.variants import PARTS, cache, common, losses, masks, sharing, stepper
+from mha_viz.session.variants import PARTS, cache, losses, masks, sharing, stepper
 from mha_viz.texts import measuring_texts
 from mha_viz.variants import grouped_gpt2
 
@@ -333,7 +333,7 @@ def test_a_text_too_long_to_be_continued_is_cut_at_its_start_with_a_word(small: 
 
 
 def test_much_work_waits_to_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(common, "QUICK", 0.0)
+    monkeypatch.setattr(running, "MULTIPLY_ADDS", 0.0)
     test = page("KV cache", text="The king", new="2")
     (button,) = [button for button in test.button if button.label == "Generate"]
     assert "are the same" not in words(test)

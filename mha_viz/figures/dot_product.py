@@ -109,7 +109,7 @@ def _bars(
 
 def _line(x: NDArray[np.intp], running: Numbers, theme: Theme) -> dict[str, object]:
     return {
-        "type": "scatter", "mode": "lines", "x": [x[0] - 0.5, *x, x[-1] + 0.5],
+        "type": "scatter", "mode": "lines", "x": [x[0] - 1, *x, x[-1] + 1],
         "y": [0.0, *running, running[-1]], "yaxis": "y2", "hoverinfo": "skip",
         "line": {"color": theme.ink, "width": 1.5, "shape": "hvh"},
     }  # fmt: skip

@@ -31,6 +31,12 @@ def chart(
     place.plotly_chart(figure, key=key, alt=alt, theme=None, config=CONFIG, **how)
 
 
+def square(figure: go.Figure, key: str, alt: str) -> None:
+    """A figure as high as it is wide, on a screen of any width."""
+    with st.container(key=f"square_{key}", height="stretch"):
+        chart(figure, key=key, alt=alt, height="stretch")
+
+
 def forget() -> None:
     """Forgets the charts of the run before."""
     st.session_state["drawn"] = {}

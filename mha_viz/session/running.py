@@ -17,6 +17,7 @@ from mha_viz.session.messages import problem
 
 T = TypeVar("T")
 QUICK = 0.5  # seconds that a page waits for work before it shows progress
+MULTIPLY_ADDS = 3e11  # that start without being asked: seconds on one core
 TICK = 0.6  # seconds between two looks at it
 
 
@@ -70,6 +71,15 @@ def results(
         problem(job.error)
         st.button("Start again", on_click=_forget, args=(name,), key=f"again {name}")
     return list(job.results), not job.active
+
+
+def may_start(key: str, multiply_adds: float, label: str, words: str) -> bool:
+    """Whether the work under `key` may run now: it is quick, or the visitor asked for it."""
+    asked = st.session_state.setdefault("asked_for", set())
+    if multiply_adds <= MULTIPLY_ADDS or key in asked:
+        return True
+    st.markdown(words)
+    return st.button(label, on_click=asked.add, args=(key,), type="primary", key=f"start {label}")
 
 
 def _start(name: str, work: Work[T], total: int) -> Job[T]:

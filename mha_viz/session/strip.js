@@ -563,9 +563,15 @@ function long(weight) {
   return weight >= 0.995 ? "1" : weight.toFixed(2);
 }
 
+// Two 12-bit numbers in three bytes.
 function unpack(base64) {
   const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
-  return new Uint16Array(bytes.buffer);
+  const numbers = new Uint16Array((bytes.length / 3) * 2);
+  for (let from = 0, to = 0; from < bytes.length; from += 3, to += 2) {
+    numbers[to] = bytes[from] | ((bytes[from + 1] & 15) << 8);
+    numbers[to + 1] = (bytes[from + 1] >> 4) | (bytes[from + 2] << 4);
+  }
+  return numbers;
 }
 
 function rgb(hex) {

@@ -1,8 +1,10 @@
 """Numbers in rows: sortable, searchable, and read as a table by screen readers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
+
+from mha_viz.session.messages import escaped
 
 
 def table(
@@ -18,3 +20,9 @@ def table(
         [dict(zip(header, row, strict=True)) for row in rows], hide_index=True, width="stretch",
         height=height or "auto", column_config=numbers,
     )  # fmt: skip
+
+
+def facts(rows: Mapping[str, str]) -> None:
+    """Names and values side by side."""
+    cells = "".join(f"<dt>{escaped(k)}</dt><dd>{escaped(v)}</dd>" for k, v in rows.items())
+    st.html(f'<dl class="facts">{cells}</dl>')

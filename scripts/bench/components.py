@@ -6,13 +6,14 @@ every call its data.
 
 import itertools
 import json
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from unittest.mock import patch
 
 from streamlit.components import v2
 
-from bench.sent import AT, HALF, FULL, Sent, Shown, model, pooled, traced
+from bench.sent import AT, FULL, HALF, Sent, Shown, model, traced
 
 PARTS: dict[str, "Part"] = {}
 _names = itertools.count()
@@ -46,6 +47,8 @@ with patch.object(v2, "component", _record):
     from mha_viz.session.strip import token_strip
     from mha_viz.session.view import View
 
+logging.disable(logging.WARNING)  # Streamlit would say at every call that there is no page
+
 
 def strip(T: int) -> Sent:
     block = whole(T).block
@@ -57,10 +60,11 @@ def several_lines(T: int) -> Sent:
     """As many heads and lines as the page draws."""
     heads = [(AT[0], head) for head in range(lines.HEADS)]
     found = [explain.lines(traced(T).pattern(*head), most=lines.ROW) for head in heads]
-    drawn = explain.strongest(found, lines.DRAWN)
-    lines._draw(_view(T), heads, drawn, lines.DIRECTIONS[0])
-    n = sum(map(len, drawn))
-    return _sent("mha_viz_lines", 620, f"{n:,} lines of {len(heads)} heads")
+    sent = explain.strongest(found, lines.SENT)
+    lines._draw(_view(T), heads, sent, lines.DIRECTIONS[0])
+    n = sum(map(len, sent))
+    at_rest = f", the {lines.AT_REST:,} strongest at rest" if n > lines.AT_REST else ""
+    return _sent("mha_viz_lines", 620, f"{n:,} lines of {len(heads)} heads{at_rest}")
 
 
 def heads_board(T: int) -> Sent:

@@ -11,8 +11,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from bench.sent import (
-    AT, FULL, GIVEN, HALF, THIRD, Sent, Shown, figure, first_of, model, other, pooled, traced,
-)  # fmt: skip
+    AT,
+    FULL,
+    GIVEN,
+    HALF,
+    THIRD,
+    Sent,
+    Shown,
+    figure,
+    model,
+    other,
+    pooled,
+    some,
+    traced,
+)
 from mha_viz import compare, effects, expectations, explain, pruning
 from mha_viz.expectations import Expected
 from mha_viz.figures import candidates, token_grid
@@ -108,9 +120,7 @@ def direct_effect(T: int) -> Sent:
 
 
 def every_position(T: int) -> Sent:
-    seen = expectations.join(
-        list(expectations.expected(model(), traced(T).token_ids, KEPT))
-    )  # fmt: skip
+    seen = expectations.join(list(expectations.expected(model(), traced(T).token_ids, KEPT)))
     at = _window(T)
     ids = seen.ids[at.start : at.stop, :LIKELIEST].T
     shares = seen.probabilities[at.start : at.stop, :LIKELIEST].T
@@ -165,7 +175,7 @@ def _tokens(
         LIGHT,
     )  # fmt: skip
     height = token_grid.height(shape[0], len(notes))
-    return figure(drawn, FULL, height, first_of(len(at), T, "positions"))
+    return figure(drawn, FULL, height, some(len(at), T, "positions"))
 
 
 def _names(ids: list[int]) -> list[str]:
@@ -206,7 +216,7 @@ def difference(T: int) -> Sent:
         only_seen((b - a)[:n, :n]), LIGHT, rows="from", columns="to", both=True,
         tokens=[traced(T).tokens[i] for i in pairs.a[:n]],
     )  # fmt: skip
-    return figure(drawn, 640, 420, first_of(n, len(a), "aligned tokens"))
+    return figure(drawn, 640, 420, some(n, len(a), "aligned tokens"))
 
 
 def predictions(T: int) -> Sent:

@@ -7,7 +7,7 @@ measure are given as seeded random numbers.
 import numpy as np
 import torch
 
-from bench.sent import AT, FULL, GIVEN, HALF, Sent, Shown, figure, first_of, model, traced
+from bench.sent import AT, FULL, GIVEN, HALF, Sent, Shown, figure, model, some, traced
 from mha_viz import memory, tiled, walk
 from mha_viz.counting import GPT2_SIZES, KNOWN_MODELS
 from mha_viz.figures import cache_sizes, cache_steps
@@ -74,14 +74,10 @@ def sharing(T: int) -> Sent:
 
 def memory_chart(T: int) -> Sent:
     del T
-    lengths = flash.LENGTHS
-    lines = [Line(f"line {i}", 1 + row, LIGHT.muted) for i, row in enumerate(_of_lengths(4))]
-    drawn = line_chart(lengths, lines, LIGHT, x_title="T", y_title="bytes", log=True)
+    rows = _random(4, len(flash.LENGTHS)).tolist()
+    lines = [Line(f"line {i}", row, LIGHT.muted) for i, row in enumerate(rows)]
+    drawn = line_chart(flash.LENGTHS, lines, LIGHT, x_title="T", y_title="bytes", log=True)
     return figure(drawn, 630, 330, GIVEN)
-
-
-def _of_lengths(n: int) -> np.ndarray:
-    return _random(n, len(flash.LENGTHS))
 
 
 def kv_step(T: int) -> Sent:
@@ -94,8 +90,8 @@ def kv_step(T: int) -> Sent:
     drawn = cache_steps.cache_figure(
         tokens, kept[part], without[part], LIGHT, made=T + 1, first=part.start
     )
-    shown = first_of(end - part.start, n, "positions")
-    return figure(drawn, FULL, cache_steps.height(end - part.start), shown)
+    drawn_n = end - part.start
+    return figure(drawn, FULL, cache_steps.height(drawn_n), some(drawn_n, n, "positions"))
 
 
 def known_models(T: int) -> Sent:

@@ -7,6 +7,7 @@ tried where the one before, and marks that grow with the square of T, say that i
 """
 
 import html
+import importlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ import numpy as np
 import torch
 
 from bench import grid
-from bench.common import WINDOW, NotMeasured
+from bench.common import WINDOW
 from bench.sent import AT, traced
 from mha_viz.trace import Array, Trace
 
@@ -58,6 +59,7 @@ class Html:
 class Peer:
     """A view of another library: what it shows, how it is made, and how one sees it is there."""
 
+    library: str
     name: str
     shown: str
     make: Callable[[int], Html]
@@ -80,15 +82,21 @@ def found(peer: Peer, lengths: Sequence[int], browser: "Browser", folder: Path) 
     last, seconds = 0, 0.0
     for T in lengths:
         if last and seconds * (T / last) ** 2 > LIMIT:
-            yield Found(T, why=f"not tried: {seconds:.1f} s at T = {last}")
+            yield Found(T, why=f"not tried: {seconds:.1f} s or more at T = {last}")
             continue
+        try:
+            importlib.import_module(peer.library)
+        except ImportError as error:
+            yield Found(T, why=f"not tried: {error}; see requirements-bench.txt")
+            continue
+        traced(T)  # before the clock starts
         begun = time.process_time()
         page = peer.make(T)
         made = 1e3 * (time.process_time() - begun)
         drawn = _drawn(browser, _written(page, folder), WATCH % peer.there(T))
         why = "" if drawn is not None else f"not drawn in {LIMIT} s"
         yield Found(T, len(page.sent.encode()), made, drawn, why)
-        last, seconds = T, LIMIT + 1.0 if drawn is None else drawn / 1e3
+        last, seconds = T, float(LIMIT) if drawn is None else drawn / 1e3
 
 
 def _written(page: Html, folder: Path) -> Path:
@@ -101,8 +109,8 @@ def _written(page: Html, folder: Path) -> Path:
 
 
 def _drawn(browser: "Browser", file: Path, watch: str) -> float | None:
-    """Milliseconds until the page is drawn; None where that takes too long."""
-    from playwright.sync_api import TimeoutError
+    """Milliseconds until the page is drawn; None where that takes too long, or all memory."""
+    from playwright.sync_api import Error
 
     context = browser.new_context(viewport=WINDOW)
     context.set_default_timeout(1e3 * LIMIT)
@@ -112,7 +120,7 @@ def _drawn(browser: "Browser", file: Path, watch: str) -> float | None:
         page.goto(file.as_uri(), wait_until="commit")
         page.wait_for_function("window.drawn")
         taken: float = page.evaluate("window.drawn")
-    except TimeoutError:
+    except Error:
         return None
     finally:
         context.close()
@@ -120,20 +128,16 @@ def _drawn(browser: "Browser", file: Path, watch: str) -> float | None:
 
 
 def _bertviz(view: str, T: int) -> Html:
-    try:
-        import bertviz
-    except ImportError as error:
-        raise NotMeasured(f"{error}; requirements-bench.txt says how to install it.") from error
+    import bertviz
+
     patterns = [torch.from_numpy(traced(T).patterns(layer))[None] for layer in range(L)]
     tokens = [html.escape(token) for token in traced(T).tokens]
     return Html(sent=str(getattr(bertviz, view)(patterns, tokens, html_action="return").data))
 
 
 def _circuitsvis(view: str, pattern: Callable[[Trace], Array], T: int) -> Html:
-    try:
-        from circuitsvis import attention
-    except ImportError as error:
-        raise NotMeasured(f"{error}; requirements-bench.txt says how to install it.") from error
+    from circuitsvis import attention
+
     show = getattr(attention, view)
     made = show(attention=pattern(traced(T)), tokens=list(traced(T).tokens))
     start = '<!doctype html><meta charset="utf-8"><body>'
@@ -145,19 +149,19 @@ def _every_pattern(trace: Trace) -> Array:
 
 
 MODEL_VIEW = Peer(
-    "BertViz model_view", "144 heads", partial(_bertviz, "model_view"),
+    "bertviz", "BertViz model_view", "144 heads", partial(_bertviz, "model_view"),
     lambda T: LINES % (L * H * T * T),
 )  # fmt: skip
 HEAD_VIEW = Peer(
-    "BertViz head_view", "12 heads of a layer", partial(_bertviz, "head_view"),
+    "bertviz", "BertViz head_view", "12 heads of a layer", partial(_bertviz, "head_view"),
     lambda T: LINES % (H * T * T),
 )  # fmt: skip
 ATTENTION_HEADS = Peer(
-    "CircuitsVis attention_heads", "144 heads, one of them large",
+    "circuitsvis", "CircuitsVis attention_heads", "144 heads, one of them large",
     partial(_circuitsvis, "attention_heads", _every_pattern), lambda T: CHARTS % (L * H + 1),
 )  # fmt: skip
 ATTENTION_PATTERN = Peer(
-    "CircuitsVis attention_pattern", "one head",
+    "circuitsvis", "CircuitsVis attention_pattern", "one head",
     partial(_circuitsvis, "attention_pattern", lambda trace: trace.pattern(*AT)),
     lambda T: CHARTS % 1,
 )  # fmt: skip

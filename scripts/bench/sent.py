@@ -63,9 +63,9 @@ def pooled(block: int) -> str:
     return f"cells of {block} × {block} tokens" if block > 1 else ""
 
 
-def first_of(n: int, n_tokens: int, what: str = "tokens") -> str:
-    """That a part of the text is shown, where it is one."""
-    return f"{n} {what}" if n < n_tokens else ""
+def some(n: int, of: int, what: str) -> str:
+    """How many of something are shown, where it is not all."""
+    return f"{n:,} of {of:,} {what}" if n < of else ""
 
 
 def model() -> Model:

@@ -1,11 +1,9 @@
 """What the Head page is made of: one module for each of its parts."""
 
-import streamlit as st
-
 from mha_viz.heads.patterns import kept_heads
-from mha_viz.session import link
+from mha_viz.session.choices import one_of
 from mha_viz.session.head import lines, sink, values, why
-from mha_viz.session.messages import notice, problem
+from mha_viz.session.messages import problem
 from mha_viz.session.view import View
 
 PARTS = {
@@ -18,13 +16,7 @@ PARTS = {
 
 def choose() -> str:
     """Which part is open."""
-    part: str = st.segmented_control(
-        "Part", list(PARTS), default=next(iter(PARTS)), key="look", bind="query-params",
-        required=True, label_visibility="collapsed", width="content",
-    )  # fmt: skip
-    if word := link.strayed("look", part):
-        notice(word)
-    return part
+    return one_of("Part", list(PARTS), next(iter(PARTS)), "look", named=False)
 
 
 def show(view: View, part: str) -> None:

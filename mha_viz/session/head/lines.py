@@ -14,10 +14,10 @@ from mha_viz.figures.theme import THEMES
 from mha_viz.heads.patterns import kept_heads
 from mha_viz.session import link, models
 from mha_viz.session.attention import caption
+from mha_viz.session.choices import one_of
 from mha_viz.session.messages import notice
 from mha_viz.session.numbers import download_table
 from mha_viz.session.tables import table
-from mha_viz.session.variants.common import one_of
 from mha_viz.session.view import View
 
 _HERE = Path(__file__).parent

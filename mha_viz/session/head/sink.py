@@ -11,9 +11,11 @@ from mha_viz import explain
 from mha_viz.figures.cells import Colours, cell_map
 from mha_viz.session import attention, models
 from mha_viz.session.attention import caption
+from mha_viz.session.chart import square
+from mha_viz.session.choices import one_of
 from mha_viz.session.head import cells, values
 from mha_viz.session.head.maps import LABELS, only_seen, part_shown, save
-from mha_viz.session.variants.common import facts, one_of, square
+from mha_viz.session.tables import facts
 from mha_viz.session.view import View
 from mha_viz.trace import Array
 
@@ -132,7 +134,7 @@ def _why() -> None:
         "when the head finds nothing to fetch. A model learns to put the rest where it does "
         "least: on the first token, the only one that every later query sees under the causal "
         "mask (Xiao et al. 2023, section 3). What a resting place sends is often short, so a "
-        "dark column may move little (Kobayashi et al. 2020); the two shares above say whether "
+        "strong column may move little (Kobayashi et al. 2020); the two shares above say whether "
         "that holds here."
     )
     st.markdown(

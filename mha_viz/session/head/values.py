@@ -13,12 +13,12 @@ from mha_viz.figures.pushes import pushes, pushes_height
 from mha_viz.figures.theme import NORMAL, STAGE, THEMES
 from mha_viz.session import attention
 from mha_viz.session.attention import caption
-from mha_viz.session.chart import chart
+from mha_viz.session.chart import chart, square
 from mha_viz.session.head import cells
 from mha_viz.session.head.maps import LABELS, part_shown, save, seen_weights, weight_map
 from mha_viz.session.messages import escaped
 from mha_viz.session.numbers import download_table
-from mha_viz.session.variants.common import may_start, square
+from mha_viz.session.running import may_start
 from mha_viz.session.view import View
 from mha_viz.trace import Array
 

@@ -17,12 +17,11 @@ from mha_viz.figures.ladder import Rung, ladder, ladder_height
 from mha_viz.figures.theme import NORMAL, STAGE, THEMES
 from mha_viz.session import attention, link
 from mha_viz.session.attention import caption
-from mha_viz.session.chart import chart
+from mha_viz.session.chart import chart, square
 from mha_viz.session.head import cells
 from mha_viz.session.head.maps import only_seen, part_shown, save, seen_weights, weight_map
 from mha_viz.session.messages import notice
 from mha_viz.session.numbers import download_table
-from mha_viz.session.variants.common import square
 from mha_viz.session.view import View
 from mha_viz.trace import Array, Trace
 

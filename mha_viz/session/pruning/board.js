@@ -77,6 +77,7 @@ class Board {
 
   paint() {
     const { image, values, gone, chosen } = this.data;
+    this.root.style.setProperty("--image", `url(${image})`); // once, not once a cell
     const missing = new Set(gone);
     for (const [head, cell] of this.cells) {
       const off = this.off.has(head);
@@ -85,7 +86,7 @@ class Board {
       cell.classList.toggle("gone", missing.has(head));
       cell.classList.toggle("chosen", head === chosen);
       cell.disabled = missing.has(head);
-      cell.style.backgroundImage = value ? "none" : `url(${image})`;
+      cell.style.backgroundImage = value ? "none" : "";
       cell.style.backgroundColor = value ? value.colour : "";
       cell.setAttribute("aria-pressed", String(!off));
       const said = head.replace("H", " H");

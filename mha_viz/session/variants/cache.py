@@ -20,7 +20,8 @@ from mha_viz.session.chart import chart
 from mha_viz.session.choices import a_number, one_of
 from mha_viz.session.messages import escaped, notice, plain, problem
 from mha_viz.session.numbers import download_table
-from mha_viz.session.variants.common import facts, may_start
+from mha_viz.session.running import may_start
+from mha_viz.session.tables import facts
 from mha_viz.session.variants.stepper import steps
 from mha_viz.session.view import View
 

@@ -14,11 +14,10 @@ from mha_viz.figures.lines import Line, Ticks, line_chart
 from mha_viz.figures.tiles import running_figure, tiles_figure
 from mha_viz.memory_use import Use, attention_memory
 from mha_viz.session.attention import caption, model_name
-from mha_viz.session.chart import chart
+from mha_viz.session.chart import chart, square
 from mha_viz.session.choices import one_of
 from mha_viz.session.messages import escaped, notice, plain, problem
 from mha_viz.session.numbers import download_table
-from mha_viz.session.variants.common import square
 from mha_viz.session.variants.stepper import steps
 from mha_viz.session.view import View
 from mha_viz.tiled import Tile

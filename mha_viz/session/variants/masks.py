@@ -13,10 +13,11 @@ from torch import Tensor
 from mha_viz.attention import MultiHeadAttention
 from mha_viz.figures.masks import mask_figure, masked_pattern
 from mha_viz.session.attention import caption
+from mha_viz.session.chart import square
 from mha_viz.session.choices import a_number, one_of
 from mha_viz.session.messages import notice, problem
 from mha_viz.session.numbers import download
-from mha_viz.session.variants.common import facts, square
+from mha_viz.session.tables import facts
 from mha_viz.session.view import View
 from mha_viz.trace import Array
 

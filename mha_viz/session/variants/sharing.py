@@ -18,9 +18,9 @@ from mha_viz.session.choices import one_of
 from mha_viz.session.messages import escaped, notice, problem
 from mha_viz.session.numbers import download_table
 from mha_viz.session.reference_text import Reference, reference
-from mha_viz.session.running import results
+from mha_viz.session.running import MULTIPLY_ADDS, results
+from mha_viz.session.tables import facts
 from mha_viz.session.variants import losses
-from mha_viz.session.variants.common import QUICK, facts
 from mha_viz.session.view import View
 
 MOST_TOKENS = 8192  # that measure
@@ -139,7 +139,7 @@ def _cost(view: View, key: str, parts: Sequence[list[int]], groups: Sequence[int
     """What a measurement takes, where it takes long and was not made before."""
     missing = [n for n in groups if losses.known(key, n) is None]
     n_tokens = sum(map(len, parts))
-    if view.about.n_parameters * n_tokens * len(missing) <= QUICK:
+    if view.about.n_parameters * n_tokens * len(missing) <= MULTIPLY_ADDS:
         return ""
     return f"{len(missing)} values of G on {n_tokens:,} tokens: a while on a model of this size."
 
