@@ -186,14 +186,14 @@ def test_the_losses_are_those_of_the_pooled_models(bundled: Model) -> None:
 def test_what_was_measured_is_there_for_the_next_visitor(monkeypatch: pytest.MonkeyPatch) -> None:
     finished(page("Shared keys"))
     monkeypatch.setattr(losses, "_loss", lambda *_: pytest.fail("measured again"))
-    monkeypatch.setattr(sharing, "QUICK", 0.0)
+    monkeypatch.setattr(sharing, "MULTIPLY_ADDS", 0.0)
     again = page("Shared keys")
     assert not [button for button in again.button if button.label in ("Stop", "Measure")]
     assert len(figure(again, "loss_by_G")["data"][0]["y"]) == 4
 
 
 def test_a_long_measurement_waits_to_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharing, "QUICK", 0.0)
+    monkeypatch.setattr(sharing, "MULTIPLY_ADDS", 0.0)
     test = page("Shared keys")
     (button,) = [button for button in test.button if button.label == "Measure"]
     assert figure(test, "loss_by_G")["data"][0]["y"] == []
