@@ -14,7 +14,7 @@ from torch import Tensor
 
 from mha_viz.errors import ShapeError
 
-MOST = 8  # positions, heads, or numbers a head: beyond that no cell could be read
+MOST = {"T": 6, "H": 4, "d_h": 4}  # beyond that no cell could be read on a phone
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,8 +97,9 @@ def _layout(
 
 
 def _check(T: int, H: int, d_h: int) -> None:
-    if not all(1 <= n <= MOST for n in (T, H, d_h)):
+    if not all(1 <= n <= most for n, most in zip((T, H, d_h), MOST.values(), strict=True)):
+        limits = ", ".join(f"{name} {most}" for name, most in MOST.items())
         raise ShapeError(
-            f"T = {T}, H = {H}, d_h = {d_h}; each is drawn cell by cell, "
-            f"so it must be from 1 to {MOST}."
+            f"T = {T}, H = {H}, d_h = {d_h}; each is drawn cell by cell, so it must be from 1 to "
+            f"at most {limits}."
         )

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from mha_viz import attention as source
 from mha_viz.attention import MultiHeadAttention, causal_mask, repeat_heads
+from mha_viz.counting import SOFTMAX_FLOPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +97,8 @@ LESSONS: tuple[Lesson, ...] = (
     ),
     Lesson(
         "merge", "Merge", ("B", "T", "C"),
-        "The H blocks become one row of C numbers. A view cannot say that of transposed memory, "
-        "so here the numbers are copied, for the first time since the projection.",
+        "The H blocks of a position become one row of C numbers. A view can seldom say that of "
+        "transposed memory, so reshape copies the numbers together where it must.",
         r"[\,z_0 \mid z_1 \mid \dots \mid z_{H-1}\,]", "return z.transpose(1, 2).reshape(", True,
     ),
     Lesson(
@@ -204,7 +205,7 @@ def _tensors(attention: MultiHeadAttention, x: Tensor) -> Iterator[tuple[Tensor,
     masked = scores.masked_fill(~allowed, -torch.inf)
     yield masked, 0
     pattern = masked.softmax(dim=-1)
-    yield pattern, 3 * pairs  # an exponential, a sum and a division each
+    yield pattern, (SOFTMAX_FLOPS - 1) * pairs  # the scale before it is counted there
     z = pattern @ v
     yield z, 2 * pairs * d_h
     back = z.transpose(1, 2)

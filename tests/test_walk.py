@@ -89,7 +89,7 @@ def test_shared_keys_and_values_belong_to_the_first_of_their_heads():
 # --- memory ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sizes", [(4, 3, 4), (2, 1, 5), (1, 4, 2), (8, 8, 8)])
+@pytest.mark.parametrize("sizes", [(4, 3, 4), (2, 1, 3), (1, 4, 2), (6, 4, 4)])
 def test_an_address_is_the_sum_of_indices_times_strides(sizes: tuple[int, int, int]):
     T, H, d_h = sizes
     for layout in memory.layouts(T, H, d_h):
@@ -118,7 +118,7 @@ def test_torch_refuses_a_view_of_what_was_transposed_unless_nothing_would_move()
     assert memory.view_error(1, 3, 4) == memory.view_error(4, 1, 4) == ""
 
 
-@pytest.mark.parametrize("sizes", [(0, 1, 1), (1, 9, 1)])
+@pytest.mark.parametrize("sizes", [(0, 1, 1), (1, 5, 1)])
 def test_sizes_that_cannot_be_drawn_are_refused(sizes: tuple[int, int, int]):
-    with pytest.raises(ShapeError, match="from 1 to 8"):
+    with pytest.raises(ShapeError, match="at most T 6, H 4, d_h 4"):
         memory.layouts(*sizes)

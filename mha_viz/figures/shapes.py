@@ -118,7 +118,8 @@ def _lay_out(
             y = (b * per_batch + number // across) * line
             sheets.append(Sheet(x, y, matrix, owner))
             if values.ndim == 4:
-                labels.append(_label(f"H{number}", x + columns / 2, y, small, yanchor="bottom"))
+                name = f"H{owner[0]}" if owner else f"H{number}"
+                labels.append(_label(name, x + columns / 2, y, small, yanchor="bottom"))
         if B > 1:
             labels.append(
                 _label(f"b = {b}", 0, b * per_batch * line + rows / 2, small, xanchor="right",
@@ -133,6 +134,12 @@ def _lay_out(
     labels.append(
         _label(row_axis, 0, rows / 2, big, xanchor="right", xshift=-8, textangle=-90)
     )  # fmt: skip
+    if values.ndim == 4:
+        outer = f"B = {B}, H = {len(matrices[0])}"
+        right = across * (columns + gap) - gap
+        labels.append(
+            _label(outer, right, 0, big, xanchor="right", yanchor="bottom", yshift=above - 8)
+        )
     return sheets, labels
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from mha_viz.figures.heatmap import LABEL, tick_positions
+from mha_viz.figures.heatmap import LABEL, MAX_TICKS
 from mha_viz.figures.text import literal
 from mha_viz.figures.theme import MONO, NORMAL, SANS, Theme, Type, colorscale, diverging_scale
 from mha_viz.tokens import shorten
@@ -24,12 +24,14 @@ def matrix_heatmap(
     both: bool = False,
     top: float | None = None,
     weights: bool = False,
+    most_labels: int = MAX_TICKS,
     sizes: Type = NORMAL,
 ) -> go.Figure:
     """The matrix `[n, m]`, a row for each token; the scale ends at +-`top`, its largest size.
 
-    `rows` and `columns` name the axes. With `both`, columns are tokens too. `weights` are drawn
-    from 0 to 1 by their square root, as everywhere else. What is not finite is blank.
+    `rows` and `columns` name the axes; at most `most_labels` tokens are written on one. With
+    `both`, columns are tokens too. `weights` are drawn from 0 to 1 by their square root, as
+    everywhere else. What is not finite is blank.
     """
     block = max(1, -(-max(values.shape) // MAX_CELLS))
     cells = _strongest(np.where(np.isfinite(values), values, np.nan).astype(np.float32), block)
@@ -56,11 +58,11 @@ def matrix_heatmap(
     y: dict[str, object] = axis | {"range": [n - 0.5, -0.5]}
     x["title"] = {**axis["title"], "text": columns}  # type: ignore[dict-item]
     if tokens:
-        y |= _labels(tokens, n)
+        y |= _labels(tokens, n, most_labels)
     else:
         y["title"] = {**axis["title"], "text": rows}  # type: ignore[dict-item]
     if both:
-        x |= _labels(tokens, m) | {"tickangle": -90}
+        x |= _labels(tokens, m, most_labels) | {"tickangle": -90}
         y |= {"scaleanchor": "x", "constraintoward": "top"}
         x |= {"constraintoward": "left", "title": {}}
     room = 0.6 * sizes.tick * max((len(shorten(t, LABEL)) for t in tokens), default=4) + 14
@@ -75,8 +77,8 @@ def matrix_heatmap(
     return go.Figure(data=[heatmap], layout=layout)
 
 
-def _labels(tokens: Sequence[str], n: int) -> dict[str, object]:
-    at = tick_positions(0, n)
+def _labels(tokens: Sequence[str], n: int, most: int) -> dict[str, object]:
+    at = list(range(0, n, -(-n // most)))
     return {"tickvals": at, "ticktext": [literal(shorten(tokens[i], LABEL)) for i in at]}
 
 

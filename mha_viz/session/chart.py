@@ -1,6 +1,6 @@
 """Every chart of a page: drawn without Plotly's bar, told in words, and there to be taken away."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import plotly.graph_objects as go
@@ -37,9 +37,21 @@ def square(figure: go.Figure, key: str, alt: str) -> None:
         chart(figure, key=key, alt=alt, height="stretch")
 
 
+def made_of(text: str, facts: Mapping[str, object]) -> None:
+    """Says what made the figures, where it is not the model and the text of the sidebar."""
+    st.session_state["made_of"] = (text, dict(facts))
+
+
+def origin() -> tuple[str, dict[str, object]] | None:
+    """The text and the facts that `made_of` was told in this run, if any."""
+    found: tuple[str, dict[str, object]] | None = st.session_state.get("made_of")
+    return found
+
+
 def forget() -> None:
     """Forgets the charts of the run before."""
     st.session_state["drawn"] = {}
+    st.session_state["made_of"] = None
 
 
 def drawn() -> dict[str, Picture]:

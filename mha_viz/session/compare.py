@@ -186,7 +186,8 @@ def _patterns(view: View, other: Other, alignment: Alignment) -> None:
             chart(
                 matrix_heatmap(
                     np.where(causal, pattern, np.nan), view.theme, rows="from", columns="to",
-                    weights=True, both=True, tokens=tokens, sizes=view.sizes,
+                    weights=True, both=True, tokens=tokens, most_labels=16,
+                    sizes=view.sizes,
                 ),
                 key=f"side {title}", height=330,
                 alt=f"Pattern of {name} on {title}, {len(tokens)} aligned tokens.",
@@ -201,7 +202,7 @@ def _patterns(view: View, other: Other, alignment: Alignment) -> None:
     chart(
         matrix_heatmap(
             np.where(causal, difference, np.nan), view.theme, rows="from", columns="to", both=True,
-            tokens=tokens, sizes=view.sizes,
+            tokens=tokens, most_labels=20, sizes=view.sizes,
         ),
         key="difference", height=420,
         alt=f"Difference of the patterns of {name}, at most {top:.3f}.",

@@ -29,7 +29,7 @@ class Text:
     n_distinct: int
 
     def __str__(self) -> str:
-        return f"{self.name}, {len(self.content):,} characters, {self.n_distinct} different ones"
+        return f"{self.name}, {len(self.content):,} characters, {self.n_distinct} different"
 
 
 def obtain(source: str) -> Text | None:
@@ -134,7 +134,7 @@ def _own() -> Text | None:
     )  # fmt: skip
     if given is not None and "train_text" not in state:
         content, state["train_encoding"] = decode(given.getvalue())
-        state["train_text"] = _text("your file", content)
+        state["train_text"] = _text(given.name[:60], content)
     found: Text | None = state.get("train_text")
     if found is not None and state["train_encoding"] == "cp1252":
         notice("The file is not UTF-8; it was read as Windows-1252.")

@@ -6,15 +6,15 @@ import numpy as np
 import streamlit as st
 import torch
 
-from mha_viz.attention import MultiHeadAttention
+from mha_viz.attention import MultiHeadAttention, fitting_head_counts, head_width
 from mha_viz.counting import GPT2_SIZES, attention_flops, attention_parameters, gpt2_parameters
 from mha_viz.errors import ShapeError
 from mha_viz.figures.race import race_chart
 from mha_viz.figures.values import matrix_heatmap
 from mha_viz.reference import head_reach
-from mha_viz.session.attention import caption
+from mha_viz.session.attention import caption, model_name
 from mha_viz.session.chart import chart
-from mha_viz.session.choices import one_of
+from mha_viz.session.choices import a_number, one_of
 from mha_viz.session.messages import problem
 from mha_viz.session.numbers import download, download_table
 from mha_viz.session.tables import table
@@ -118,6 +118,7 @@ def reach(view: View, attention: MultiHeadAttention) -> None:
         "one head, and nothing that two heads found can meet in one channel. W_O lets every head "
         "write to every channel. (Vaswani et al. 2017, section 3.2.2)"
     )
+    names = [f"H{head}" for head in view.model.config.kept_heads(view.layer)]
     for with_projection, title in ((False, "Without W_O"), (True, "With W_O")):
         found = head_reach(attention, with_projection).float().cpu().numpy()
         relative = (found / found.max()).astype(np.float32)
@@ -129,7 +130,7 @@ def reach(view: View, attention: MultiHeadAttention) -> None:
         reached = int((found > 0).any(axis=0).sum()), float((found > 0).mean())
         chart(
             matrix_heatmap(
-                relative, view.theme, rows="head", columns="channel", weights=True,
+                relative, view.theme, rows="head", columns="channel", weights=True, tokens=names,
                 sizes=view.sizes,
             ),
             key=f"reach {title}", height=230,
@@ -140,21 +141,33 @@ def reach(view: View, attention: MultiHeadAttention) -> None:
 
 def counting(view: View) -> None:
     """Weights and FLOPs of a layer for sizes of one's own, and of the GPT-2 family."""
-    config = view.model.config
-    columns = st.columns(3)
-    C = columns[0].number_input("C = d_model", 1, 65536, 512, key="count_C", bind="query-params")
-    H = columns[1].number_input("H heads", 1, 4096, 8, key="count_H", bind="query-params")
-    T = columns[2].number_input(
-        "T positions", 1, 1_000_000, 1024, key="count_T", bind="query-params"
-    )
-    try:
-        plain = attention_parameters(int(C), int(H), bias=False)
-        biased = attention_parameters(int(C), int(H))
-        many, one = (attention_flops(int(T), int(C), n) for n in (int(H), 1))
-    except ShapeError as error:
-        problem(str(error))
-        return
-    st.latex(r"W_Q, W_K, W_V, W_O \in \mathbb{R}^{C \times C} \quad\Rightarrow\quad 4\,C^2")
+    with st.container(horizontal=True):
+        C = a_number("C = d_model", 1, 65536, 512, "count_C")
+        H = a_number("H heads", 1, 4096, 8, "count_H")
+        T = a_number("T positions", 1, 1_000_000, 1024, "count_T")
+    left, right = st.columns(2, gap="medium")
+    with left:
+        try:
+            head_width(C, H)
+            _one_layer(C, H, T)
+        except ShapeError as error:
+            problem(str(error))
+            with st.container(horizontal=True):
+                for fits in fitting_head_counts(C, H):
+                    st.button(f"H = {fits}, d_h = {C // fits}", on_click=_count_heads, args=(fits,))
+    with right:
+        _family(view)
+    toy()
+
+
+def _count_heads(n_heads: int) -> None:
+    st.session_state["count_H"] = n_heads
+
+
+def _one_layer(C: int, H: int, T: int) -> None:
+    plain, biased = (attention_parameters(C, H, bias=bias) for bias in (False, True))
+    many, one = (attention_flops(T, C, n) for n in (H, 1))
+    st.latex(r"W_Q, W_K, W_V, W_O \in \mathbb{R}^{C \times C} \;\Rightarrow\; 4\,C^2")
     st.markdown(
         f"**{plain.total:,}** weights without biases, whatever H is: 4 × {C:,}². "
         f"With biases {biased.total:,}. "
@@ -164,32 +177,32 @@ def counting(view: View) -> None:
     parts = ["projection", "scores", "softmax", "weighted_sum", "output", "total"]
     header = ["FLOPs", f"{H} heads of {C // H}", f"one head of {C}"]
     rows = [[p.replace("_", " "), getattr(many, p), getattr(one, p)] for p in parts]
-    left, right = st.columns(2, gap="medium")
-    with left:
-        caption("One layer, one sequence", f"FLOPs for T = {T:,}; a multiply-add is two.")
-        table(header, rows)
-        download_table("flops.csv", header, rows)
-    with right:
-        caption("GPT-2 family", "all weights, and those of attention (biases included).")
-        header = ["model", "L", "H", "C", "attention", "all"]
-        rows = [
-            [
-                size.name, size.n_layers, size.n_heads, size.d_model,
-                size.n_layers * attention_parameters(size.d_model, size.n_heads).total,
-                gpt2_parameters(size),
-            ]
-            for size in GPT2_SIZES
-        ]  # fmt: skip
-        here = config.n_layers * attention_parameters(config.d_model, config.n_heads).total
-        rows.append(
-            [
-                f"{view.about.name} (loaded)", config.n_layers, config.n_heads, config.d_model,
-                here, view.about.n_parameters,
-            ]
-        )  # fmt: skip
-        table(header, rows)
-        download_table("sizes.csv", header, rows)
-    toy()
+    caption("One layer, one sequence", f"FLOPs for T = {T:,}; a multiply-add is two.")
+    table(header, rows)
+    download_table("flops.csv", header, rows)
+
+
+def _family(view: View) -> None:
+    config, network = view.model.config, view.model.network
+    caption("GPT-2 family", "all weights, and those of attention (biases included).")
+    header = ["model", "L", "H", "C", "attention", "all"]
+    rows: list[list[object]] = [
+        [
+            size.name, size.n_layers, str(size.n_heads), size.d_model,
+            size.n_layers * attention_parameters(size.d_model, size.n_heads).total,
+            gpt2_parameters(size),
+        ]
+        for size in GPT2_SIZES
+    ]  # fmt: skip
+    kept = sorted({len(config.kept_heads(i)) for i in range(config.n_layers)})
+    heads = str(kept[0]) if len(kept) == 1 else f"{kept[0]} to {kept[-1]}"
+    here = sum(weight.numel() for block in network.blocks for weight in block.attn.parameters())
+    name = model_name(view).rstrip("/").rpartition("/")[2]
+    rows.append(
+        [f"{name} (loaded)", config.n_layers, heads, config.d_model, here, view.about.n_parameters]
+    )
+    table(header, rows)
+    download_table("sizes.csv", header, rows)
 
 
 def toy() -> None:

@@ -7,7 +7,7 @@ from mha_viz.figures.storage import storage_figure
 from mha_viz.memory import Layout
 from mha_viz.session.attention import caption
 from mha_viz.session.chart import chart
-from mha_viz.session.choices import one_of
+from mha_viz.session.choices import a_number, one_of
 from mha_viz.session.view import View
 
 TITLES = ["As projected", "View", "Transpose", "Contiguous", "Merge"]
@@ -19,23 +19,18 @@ WORDS = {
     "Contiguous": "A copy in the order in which it is counted: each head now lies in one piece. "
     "The cells say where the numbers are in the new storage.",
     "Merge": "Back to one row a position. The transpose left the numbers of a position apart, so "
-    "`reshape` copies them together; `view` only recounts, and refuses.",
+    "`reshape` copies them together where it must; `view` only recounts, and then refuses.",
 }
 
 
 def sizes() -> tuple[int, int, int]:
     """T, H and d_h of a tensor that is small enough to be drawn cell by cell."""
-    columns = st.columns(3)
-    limits = {"T": 4, "H": 3, "d_h": 4}
-    chosen = [
-        int(
-            column.slider(
-                name, 1, memory.MOST, first, key=f"cells_{name}", bind="query-params"
-            )
+    first = {"T": 4, "H": 3, "d_h": 4}
+    with st.container(horizontal=True):
+        T, H, d_h = (
+            a_number(name, 1, most, first[name], f"cells_{name}")
+            for name, most in memory.MOST.items()
         )
-        for column, (name, first) in zip(columns, limits.items(), strict=True)
-    ]  # fmt: skip
-    T, H, d_h = chosen
     return T, H, d_h
 
 
@@ -43,23 +38,25 @@ def lesson(view: View, T: int, H: int, d_h: int) -> None:
     """One layout of the tensor, its storage below, and the address of the chosen cell."""
     title = one_of("Layout", TITLES, "Transpose", "layout", named=False)
     layout = memory.layouts(T, H, d_h)[TITLES.index(title)]
-    cell = _cell(T, H, d_h)
     left, right = st.columns([3, 2], gap="medium")
+    with right:  # first, since its inputs say which cell is marked at the left
+        st.markdown(WORDS[title])
+        st.code(layout.code, language="python")
+        st.html(_facts(layout))
+        cell = _choose_cell(T, H, d_h)
+        st.markdown(_sentence(layout, cell))
     with left:
         caption(title, "each head in its colour; a cell says its address. Click a cell.")
         figure = storage_figure(
             layout.cells, layout.storage, layout.axes, view.theme, chosen=cell, sizes=view.sizes
         )
-        chart(
-            figure, key="storage", height=470, on_select=_clicked,
-            selection_mode="points", alt=_sentence(layout, cell),
-        )  # fmt: skip
-    with right:
-        st.markdown(WORDS[title])
-        st.code(layout.code, language="python")
-        st.html(_facts(layout))
-        _choose_cell(T, H, d_h)
-        st.markdown(_sentence(layout, cell))
+        (x0, x1), (y1, y0) = figure.layout.xaxis.range, figure.layout.yaxis.range
+        st.html(f"<style>:root {{ --storage: {x1 - x0:.2f} / {y1 - y0:.2f}; }}</style>")
+        with st.container(key="storage_box", height="stretch"):
+            chart(
+                figure, key="storage", height="stretch", on_select=_clicked,
+                selection_mode="points", alt=_sentence(layout, cell),
+            )  # fmt: skip
 
 
 def refusal(T: int, H: int, d_h: int) -> None:
@@ -72,19 +69,12 @@ def refusal(T: int, H: int, d_h: int) -> None:
         st.markdown("With a single position or a single head no number has to move: it is allowed.")
 
 
-def _cell(T: int, H: int, d_h: int) -> tuple[int, int, int]:
-    state = st.session_state
-    h, t, i = (int(state.get(f"cell_{name}", 0)) for name in ("head", "position", "number"))
-    return min(h, H - 1), min(t, T - 1), min(i, d_h - 1)
-
-
-def _choose_cell(T: int, H: int, d_h: int) -> None:
-    limits = {"head": H, "position": T, "number": d_h}
-    for column, (name, limit) in zip(st.columns(3), limits.items(), strict=True):
-        key = f"cell_{name}"
-        if st.session_state.get(key, 0) >= limit:
-            st.session_state[key] = limit - 1
-        column.number_input(name, 0, limit - 1, 0, key=key, bind="query-params")
+def _choose_cell(T: int, H: int, d_h: int) -> tuple[int, int, int]:
+    with st.container(horizontal=True):
+        head = a_number("head", 0, H - 1, 0, "cell_head")
+        position = a_number("position", 0, T - 1, 0, "cell_position")
+        number = a_number("number", 0, d_h - 1, 0, "cell_number")
+    return head, position, number
 
 
 def _clicked() -> None:

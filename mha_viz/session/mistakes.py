@@ -13,7 +13,7 @@ from mha_viz.figures.values import matrix_heatmap
 from mha_viz.session.attention import caption, model_name
 from mha_viz.session.chart import chart
 from mha_viz.session.choices import one_of
-from mha_viz.session.messages import escaped, notice
+from mha_viz.session.messages import escaped, notice, problem
 from mha_viz.session.numbers import download
 from mha_viz.session.view import View
 
@@ -43,8 +43,10 @@ def choose() -> str:
 def show(view: View, name: str) -> None:
     """The line, the damage to the pattern and to the prediction, and how far it went."""
     if view.head not in view.model.config.kept_heads(view.layer):
-        notice(f"L{view.layer} H{view.head} was taken out of this model. Choose another head.")
+        problem(f"L{view.layer} H{view.head} was taken out of this model. Choose another head.")
         return
+    if name == "no scale" and view.model.config.scale(view.layer) == 1:
+        notice("This model does not scale its scores, so there is no line to leave out.")
     T = min(view.trace.n_tokens, MOST_TOKENS)
     if view.trace.n_tokens > T:
         notice(f"Shown for the first {T} of {view.trace.n_tokens:,} tokens.")
@@ -71,7 +73,8 @@ def show(view: View, name: str) -> None:
             chart(
                 matrix_heatmap(
                     pattern, view.theme, rows="from", columns="to", weights=True, both=True,
-                    tokens=view.trace.tokens[:T], sizes=view.sizes,
+                    tokens=view.trace.tokens[:T], most_labels=12 if view.stage else 18,
+                    sizes=view.sizes,
                 ),
                 key=f"pattern {title}", height=400,
                 alt=f"{title}: the pattern of L{view.layer} H{view.head} over {T} tokens.",

@@ -154,14 +154,14 @@ def drawing(view: View, walked: Walked, at: int) -> None:
     step = walked.steps[at]
     lesson = step.lesson
     owned = "each head in its colour" if lesson.by_head else "no head owns these numbers"
+    sizes = ", ".join(f"{a} = {n}" for a, n in zip(lesson.axes, step.shape, strict=True))
     caption(
         f"{at + 1}. {lesson.title}",
-        f"{walked.where}; to scale, a pixel is a number, stronger where it is larger; {owned}.",
+        f"[{sizes}], {walked.where}; to scale, a pixel is a number, stronger where it is larger; "
+        f"{owned}.",
     )
     chosen = walked.heads[walked.head] if walked.tokens else None
-    values = step.tensor.float().cpu().numpy()
-    if lesson.name == "softmax":  # what was masked is blank, not nought
-        values = np.where(np.isinf(walked.steps[at - 1].tensor.cpu().numpy()), np.nan, values)
+    values = _values(walked, at)
     figure = tensor_drawing(
         values,
         lesson.axes,
@@ -170,14 +170,13 @@ def drawing(view: View, walked: Walked, at: int) -> None:
         chosen=chosen,
         sizes=view.sizes,
     )
-    named = ", ".join(f"{a} = {n}" for a, n in zip(lesson.axes, step.shape, strict=True))
     ratio = figure.layout.yaxis.range[0] / figure.layout.xaxis.range[1]
     # At the usual width of 1,060 pixels, with the margins that the figure keeps for its labels.
     st.html(f"<style>:root {{ --shape: 1060 / {60 + 988 * ratio:.0f}; }}</style>")
     with st.container(key="shape_box", height="stretch"):
         chart(
             figure, key="shape", height="stretch",
-            alt=f"{lesson.title}: a tensor of shape {named}.",
+            alt=f"{lesson.title}: a tensor of shape {sizes}.",
         )  # fmt: skip
 
 
@@ -190,6 +189,12 @@ def facts(walked: Walked, at: int) -> None:
     with left:
         st.markdown(lesson.sentence)
         st.latex(lesson.formula)
+        attention = walked.attention
+        if lesson.name == "scale" and attention.scale != attention.d_head**-0.5:
+            st.markdown(
+                f"This model multiplies by **{attention.scale:g}** in this layer, not by "
+                f"1/√d_h = {attention.d_head**-0.5:g}."
+            )
         st.code(line, language="python", wrap_lines=True)
         st.caption(f"mha_viz/attention.py, line {number}. Formulas: Vaswani et al. 2017, 3.2.")
     with right:
@@ -223,7 +228,7 @@ def numbers(view: View, walked: Walked, at: int) -> None:
     if not st.toggle("Show the numbers", key="numbers", bind="query-params"):
         return
     step = walked.steps[at]
-    matrix, what = _matrix(step, walked.head)
+    matrix, what = _matrix(walked, at)
     square = step.lesson.axes[-1] == "T"
     caption(f"{step.lesson.title}, the numbers", f"{what}.")
     chart(
@@ -238,12 +243,21 @@ def numbers(view: View, walked: Walked, at: int) -> None:
     download(f"{step.lesson.name}.csv", matrix, rows=walked.tokens)
 
 
-def _matrix(step: Step, head: int) -> tuple[np.ndarray, str]:
-    values = step.tensor[0].float().cpu().numpy()
+def _values(walked: Walked, at: int) -> np.ndarray:
+    """The numbers of a step; what was masked before a softmax is blank, not nought."""
+    step = walked.steps[at]
+    values: np.ndarray = step.tensor.float().cpu().numpy()
+    if step.lesson.name == "softmax":
+        values = np.where(np.isinf(walked.steps[at - 1].tensor.cpu().numpy()), np.nan, values)
+    return values
+
+
+def _matrix(walked: Walked, at: int) -> tuple[np.ndarray, str]:
+    values = _values(walked, at)[0]
     if values.ndim == 2:
         return values, f"all {values.shape[1]} columns of sequence 0"
-    by_head = values if step.lesson.axes[1] == "H" else values.swapaxes(0, 1)
-    return by_head[head], f"head {head} of sequence 0"
+    by_head = values if walked.steps[at].lesson.axes[1] == "H" else values.swapaxes(0, 1)
+    return by_head[walked.head], f"head {walked.heads[walked.head]} of sequence 0"
 
 
 def _finite(matrix: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from mha_viz import export
-from mha_viz.session.chart import drawn
+from mha_viz.session.chart import drawn, origin
 from mha_viz.session.view import View
 
 TITLE = "GPT-2 attention"
@@ -43,10 +43,11 @@ def offer(view: View) -> None:
             data={"key": key, "name": name, "page": view.theme.page, "rim": view.theme.control},
         )
         figure = picture.figure
-        facts = _facts(view)
+        text, facts = origin() or (view.trace.text, _of_model(view))
+        facts = _link() | facts | _made()
         forms: dict[str, tuple[str, str, Callable[[], str | bytes]]] = {
             "HTML": (".html", "text/html",
-                     partial(export.page, picture.name, [picture], facts, view.trace.text)),
+                     partial(export.page, picture.name, [picture], facts, text)),
             "CSV": (".csv", "text/csv", picture.csv),
             "JSON": (".json", "application/json", partial(export.figure_json, figure)),
             "npz": (".npz", "application/octet-stream", partial(export.figure_npz, figure)),
@@ -58,19 +59,22 @@ def offer(view: View) -> None:
                 )
         st.download_button(
             "Capsule: all of this page",
-            partial(export.page, TITLE, list(pictures.values()), facts, view.trace.text),
+            partial(export.page, TITLE, list(pictures.values()), facts, text),
             f"capsule-{view.at}.html", "text/html", on_click="ignore", key="capsule",
             help="One file that opens offline: text, token ids, model and weights, versions, "
             "settings, all figures, and the link to this view",
         )  # fmt: skip
 
 
-def _facts(view: View) -> dict[str, object]:
-    about, trace = view.about, view.trace
-    link = st.context.url or ""
+def _link() -> dict[str, object]:
+    page = (st.context.url or "").split("?")[0]
     query = urlencode({name: st.query_params[name] for name in st.query_params}, doseq=True)
+    return {"Link": f"{page}?{query}" if query else page}
+
+
+def _of_model(view: View) -> dict[str, object]:
+    about, trace = view.about, view.trace
     return {
-        "Link": f"{link.split('?')[0]}?{query}" if query else link,
         "Model": f"{about.name} ({about.source}), {about.n_parameters:,} parameters",
         "Weights": f"SHA-256 {about.weights_hash}, stored as {about.stored_dtype}",
         "Head": view.at,
@@ -78,9 +82,12 @@ def _facts(view: View) -> dict[str, object]:
         "Tokens": f"{trace.n_tokens:,}; left out at the {trace.cut}: {trace.left_out:,}",
         "Token ids": trace.token_ids,
         "Device": f"{view.model.device.type}, computed as float32",
-        **export.versions(),
-        "Made": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }
+
+
+def _made() -> dict[str, object]:
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return {**export.versions(), "Made": now}
 
 
 def _file_name(text: str) -> str:

@@ -11,7 +11,7 @@ from mha_viz.errors import MhaVizError
 from mha_viz.figures.curves import Curve, head_triangles, loss_curves
 from mha_viz.session import comparison, corpora, jobs, link
 from mha_viz.session.attention import caption
-from mha_viz.session.chart import chart
+from mha_viz.session.chart import chart, made_of
 from mha_viz.session.comparison import Plan, Report
 from mha_viz.session.corpora import SOURCES
 from mha_viz.session.jobs import Job
@@ -212,6 +212,17 @@ def _draw_curves(
         f"{curve.label} {curve.last[1]:.3f} after {curve.last[0]:,} steps"
         for curve in curves
         if not math.isnan(curve.last[1])
+    )
+    a, b = plan.models
+    made_of(
+        f"{plan.text.content[:2000]} …",
+        {
+            "Trained": plan.versus,
+            "Text": plan.text,
+            "Steps": plan.steps,
+            "Seeds": ", ".join(str(a.seed + n) for n in range(plan.n_seeds)),
+            "W_O learnt": f"A {a.projection}, B {b.projection}",
+        },
     )
     said = f"Validation loss: {ends}" if ends else "Nothing is trained yet"
     chart(

@@ -139,7 +139,8 @@ def _equal(view: View, made: Generated) -> None:
             f"{made.new_without[first]}. Two tokens must have been equally likely."
         )
         return
-    text = view.model.tokenizer.decode(made.new, skip_special_tokens=False)
+    # By their labels: a part of a character is bytes in hex, not U+FFFD.
+    text = "".join(token.label for token in view.model.read(made.new))
     st.html(
         f'<div class="caption">With the cache and without, all {len(made.new)} tokens are the '
         f"same: <b>{escaped(text)}</b></div>"

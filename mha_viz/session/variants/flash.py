@@ -104,8 +104,8 @@ def _memory_words(uses: list[Use], lengths: tuple[int, ...]) -> None:
              r"\underbrace{H\,T\,d_h + O(T)}_{\text{fused}}\quad\text{numbers}")  # fmt: skip
     st.markdown(
         "The explicit way holds the scores, the masked scores and the pattern of every head. The "
-        "fused kernel works through tiles and holds the output and little more: four times the "
-        "memory for four times the text, not sixteen times."
+        "fused kernel works through tiles and holds the output and a work space, which grow "
+        "with the text and not with its square."
     )
     st.dataframe(
         {

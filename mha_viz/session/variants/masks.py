@@ -66,8 +66,8 @@ KINDS = {
         "Vaswani et al. 2017, section 3.2.3 (a mask on the scores)",
     ),
     "sliding window": Kind(
-        "For long texts: each token looks at the last few alone, so the work and the cache stop "
-        "growing with the square of the text.",
+        "For long texts: each token looks at the last few alone, so the work stops growing with "
+        "the square of the text, and the cache stops growing at all.",
         r"\text{allowed}_{ij} = [\,0 \le i - j < w\,]",
         "mask = torch.ones(T, T, dtype=torch.bool).tril().triu(1 - w)",
         "Beltagy et al. 2020, section 3.1; Jiang et al. 2023, section 2",
