@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from mha_viz import pruning
+from mha_viz import checkpoints, pruning
 from mha_viz.model import Model
+from mha_viz.session import jobs
 from mha_viz.session.samples import DEFAULT
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -143,3 +144,54 @@ def test_curves_end_without_heads_and_say_how_many_can_go() -> None:
     assert curve["name"] == "exact"
     assert curve["x"] == [0, 8, 16, 24]
     assert "heads gone within 1.0%" in test.dataframe[-1].value.columns
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["attention", "head", "next_token", "heads", "compare", "pruning", "shapes", "many_heads",
+     "variants", "training"],
+)  # fmt: skip
+@pytest.mark.parametrize("gone", ["some", "all"])
+def test_a_model_without_heads_opens_on_every_page(
+    name: str, gone: str, tiny: Model, tmp_path: Path
+) -> None:
+    cut = [(0, 1), (1, 0)] if gone == "some" else [(i, h) for i in range(2) for h in range(4)]
+    checkpoints.save(pruning.pruned_model(tiny, cut), tmp_path / "few")
+    test = AppTest.from_file(str(ROOT / "pages" / "_frame.py"), default_timeout=120)
+    test.query_params["model"] = str(tmp_path / "few")
+    test.query_params["text"] = "the cat sat on the mat"
+    test.switch_page(f"{name}.py")
+    test.run()
+    assert not test.exception
+    assert "nan" not in html(test)
+    broken = "Something broke" in said(test)
+    assert not broken, said(test)
+    if gone == "all":
+        assert "Every head was taken out" in said(test)
+
+
+def test_only_one_of_a_visitors_computations_runs_in_a_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started, start = [], jobs.start
+
+    def watched(name: str, job: jobs.Job) -> None:  # type: ignore[type-arg]
+        started.append(job)
+        start(name, job)
+
+    monkeypatch.setattr(jobs, "start", watched)
+    test = page(lab="Curves", curve_texts="1", curve_every="1", orders="greedy")
+    for n in (2, 3, 4):
+        test.number_input(key="curve_texts").set_value(n).run()
+    assert len(started) == 4
+    assert sum(job.active for job in started) <= 1
+    jobs.queue.stop(started[-1])
+
+
+def test_by_hand_and_the_sweep_agree_whatever_stands_in(bundled: Model) -> None:
+    ids = bundled.encode(DEFAULT)[0]
+    for way in ("mean", "position-mean", "resample"):
+        test = page(off="L3H4", way=way)
+        fill = pruning.make_fill(bundled, way, len(ids))  # type: ignore[arg-type]
+        cost = pruning.ablate_each_head(bundled, ids, method=fill)[3, 4]
+        assert f"({cost:+.3f})".replace("-", "−") in html(test)

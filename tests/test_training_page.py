@@ -203,7 +203,7 @@ def test_a_file_of_the_visitors_is_trained_on() -> None:
     test.file_uploader(key="train_file").upload("mine.txt", content.encode(), "text/plain").run()
     test = finished(press(test, "start"))
     assert not test.exception
-    assert f"your file, {13 * 200:,} characters, {len(set(content)) - 1} different" in words(test)
+    assert f"mine.txt, {13 * 200:,} characters, {len(set(content)) - 1} different" in words(test)
     assert "Done: 10 of 10 steps" in words(test)
     test = test.switch_page("attention.py").run().switch_page("training.py").run()
     assert not test.button(key="train_start").disabled

@@ -97,10 +97,13 @@ def _cells(L: int, H: int) -> list[go.Bar]:
 
 def _levels(thumbnails: Array, scale: Scale, block: int, dim_sink: bool) -> NDArray[np.uint8]:
     side = thumbnails.shape[-1]
-    levels = np.rint(position(thumbnails, scale, block=block) * (LEVELS - 1)).astype(np.uint8)
+    gone = np.isnan(thumbnails)  # heads that were taken out
+    places = position(np.nan_to_num(thumbnails), scale, block=block)
+    levels = np.rint(places * (LEVELS - 1)).astype(np.uint8)
     if dim_sink:
         levels[..., 0] += LEVELS
     levels[..., hidden(side, side)] = CLEAR
+    levels[gone] = CLEAR
     return levels
 
 

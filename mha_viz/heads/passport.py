@@ -38,14 +38,18 @@ class Batch:
 
 
 def measure(
-    model: "Model", text: str | None = None, *, seeds: int = 5, on_step: OnStep | None = None
+    model: "Model",
+    text: str | Trace | None = None,
+    *,
+    seeds: int = 5,
+    on_step: OnStep | None = None,
 ) -> "pd.DataFrame":
     """A row a head: layer, head, and of each of `MEASURES` name, name_low and name_high.
 
     The last two are the ends of a 95 % interval over the seeds, NaN where there is only one
     measurement: for one seed, and for what is measured on the one text. Without a text, all is
     measured on random tokens. Heads that were taken out of the model are NaN throughout. A text of
-    more than n_positions tokens is cut at its end.
+    more than n_positions tokens is cut at its end; a trace that was made before is taken as it is.
 
     `on_step` is told how many of all steps are done. Raises TextError for a text that cannot be
     traced, ShapeError for fewer than one seed.
@@ -54,7 +58,8 @@ def measure(
     L = model.config.n_layers
     tick = _Counter(on_step, L * (2 * seeds + (text is not None))).tick
     # The text first: what is wrong with it should be told before anything is computed.
-    texts = [] if text is None else [text_scores(model.trace(text), tick)]
+    trace = model.trace(text) if isinstance(text, str) else text
+    texts = [] if trace is None else [text_scores(trace, tick)]
     repeats = []
     for seed in range(seeds):
         twice, scores = _on_random_tokens(model, seed, tick)

@@ -17,10 +17,12 @@ from mha_viz.session.choices import one_of
 from mha_viz.session.messages import escaped, notice, problem
 from mha_viz.session.numbers import download, download_table
 from mha_viz.session.pruning import board
+from mha_viz.session.samples import DEFAULT
 from mha_viz.session.view import View
 from mha_viz.trace import Trace
 
 AGAINST = ["another text", "another model", "without heads"]
+OTHER_TEXT = DEFAULT.replace("king", "queen")
 MOST_SHOWN = 256  # aligned tokens a side of a heatmap
 
 
@@ -42,9 +44,8 @@ def other(view: View) -> Other | None:
 
 
 def _other_text(view: View) -> Other | None:
-    first = view.trace.text.replace("king", "queen") if "king" in view.trace.text else ""
     text = st.text_area(
-        "The other text", first or f"{view.trace.text} ", key="other_text", bind="query-params",
+        "The other text", OTHER_TEXT, key="other_text", bind="query-params",
         height=90,
     )  # fmt: skip
     if not text:
@@ -153,6 +154,8 @@ def _most(view: View, change: Change) -> None:
     with st.container(horizontal=True):
         for flat in order:
             layer, head = np.unravel_index(flat, change.distance.shape)
+            if not np.isfinite(change.distance[layer, head]):
+                continue
             st.button(
                 f"L{layer} H{head} · {change.distance[layer, head]:.2f}",
                 key=f"change L{layer}H{head}", on_click=_choose, args=(f"L{layer}H{head}",),
@@ -173,6 +176,9 @@ def _choose(at: str) -> None:
 
 def _patterns(view: View, other: Other, alignment: Alignment) -> None:
     a, b = compare.aligned_patterns(view.trace, other.trace, view.layer, view.head, alignment)
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        notice(f"L{view.layer} H{view.head} was taken out of one of the two models.")
+        return
     tokens = [view.trace.tokens[i] for i in alignment.a]
     if len(tokens) > MOST_SHOWN:
         notice(f"The first {MOST_SHOWN} of {len(tokens):,} aligned tokens are drawn.")
@@ -193,7 +199,7 @@ def _patterns(view: View, other: Other, alignment: Alignment) -> None:
                 alt=f"Pattern of {name} on {title}, {len(tokens)} aligned tokens.",
             )  # fmt: skip
     difference = (b - a).astype(np.float32)
-    top = float(np.abs(difference).max()) or 1.0
+    top = float(np.abs(difference).max())
     caption(
         f"{name}, the difference",
         f"{escaped(other.name)} minus this text: orange is more, blue is less, 0 has no colour; "

@@ -12,6 +12,7 @@ from mha_viz.checkpoints import hub
 from mha_viz.errors import CheckpointError, MhaVizError, SourceError
 from mha_viz.figures.scale import SCALES
 from mha_viz.figures.theme import THEMES
+from mha_viz.heads.patterns import kept_heads
 from mha_viz.model import MAX_CHARACTERS, Model
 from mha_viz.session import downloads, link, models
 from mha_viz.session.messages import notice, problem
@@ -51,6 +52,9 @@ def view() -> View | None:
     if found is None:
         return None
     trace, words = found
+    if not any(kept_heads(trace, layer) for layer in range(trace.n_layers)):
+        problem("Every head was taken out of this model: there is no attention to show.")
+        return None
     layer, head = _head_input(below, source, trace, waits=waits)
     chosen = _looks(below)
     _about(below, loaded)
@@ -206,7 +210,7 @@ def _cut_input(sidebar: DeltaGenerator, loaded: Model, text: str) -> Cut:
 def _head_input(
     sidebar: DeltaGenerator, source: str, trace: Trace, *, waits: bool
 ) -> tuple[int, int]:
-    options = [f"L{i}H{h}" for i in range(trace.n_layers) for h in range(trace.n_heads)]
+    options = [f"L{i}H{h}" for i in range(trace.n_layers) for h in kept_heads(trace, i)]
     first = FIRST_HEAD.get(source, f"L{trace.n_layers // 2}H0")
     first = first if first in options else options[0]
     state = st.session_state

@@ -10,6 +10,7 @@ starts a job under a name, and at each run asks for it by that name:
 The job lives in the visitor's session, and stops some time after that was closed.
 """
 
+import atexit
 import threading
 import time
 from collections import deque
@@ -24,6 +25,7 @@ T = TypeVar("T")
 State = Literal["queued", "running", "paused", "stopped", "failed", "done"]
 WORKERS = 2  # computations at once, for all visitors together
 MOST_WAITING = 16
+PATIENCE = 5.0  # seconds that an ending server waits for its workers
 GRACE = 30.0  # seconds after which nobody comes back to a closed tab
 PREFIX = "job "  # of a job's name in a session
 LOST = "The computation ended without a word; the server's log may say why. Start it again."
@@ -83,6 +85,7 @@ class Queue:
         self._free = workers
         self._most_waiting = most_waiting
         self._waiting: deque[Job[Any]] = deque()
+        self._running: set[Job[Any]] = set()
         self._guard = threading.RLock()
 
     def submit(self, job: Job[Any]) -> None:
@@ -90,8 +93,7 @@ class Queue:
         with self._guard:
             if len(self._waiting) >= self._most_waiting:
                 raise MhaVizError(
-                    f"{len(self._waiting)} computations of other visitors are waiting already. "
-                    "Try again in a minute."
+                    f"{len(self._waiting)} computations are waiting already. Try again in a minute."
                 )
             self._enqueue(job)
 
@@ -114,6 +116,15 @@ class Queue:
             if job.state == "paused":
                 self._enqueue(job)
 
+    def close(self) -> None:
+        """Stops everything, and waits a while for what is under way: the server ends."""
+        with self._guard:
+            for job in (*self._waiting, *self._running):
+                self._halt(job, "stopped")
+        end = time.monotonic() + PATIENCE
+        while self._running and time.monotonic() < end:
+            time.sleep(0.02)
+
     def _halt(self, job: Job[Any], state: State) -> None:
         with self._guard:
             if job.active:
@@ -134,6 +145,7 @@ class Queue:
         while self._free and self._waiting:
             job = self._waiting.popleft()
             job.state, job._held = "running", True
+            self._running.add(job)
             self._free -= 1
             threading.Thread(target=self._run, args=(job,), daemon=True).start()
 
@@ -147,6 +159,7 @@ class Queue:
         finally:
             with self._guard:
                 job._held = False
+                self._running.discard(job)
                 self._free += 1
                 if error:
                     job.error, job.state = error, "failed"
@@ -162,6 +175,7 @@ class Queue:
 
 
 queue = Queue()
+atexit.register(queue.close)  # torch ends the whole process where a thread is cut off within it
 
 
 def start(name: str, job: Job[Any]) -> None:

@@ -1,8 +1,11 @@
 """What the address bar holds beyond the bound widgets, and what to say of a link that is off."""
 
+import time
+
 import streamlit as st
 
 UNBOUND = ("token", "window")
+STAYS = 8.0  # seconds for which a word on a link is said
 LONGEST = 16_000  # characters of an encoded text; servers and chats cut or refuse far longer links
 
 
@@ -41,9 +44,14 @@ def keep() -> None:
 
 
 def strayed(name: str, taken: str, *, shown: str = "") -> str:
-    """A word about a link whose value for `name` could not be used, said once; else empty."""
+    """A word about a link whose value for `name` could not be used, for a while; else empty.
+
+    It stays for some seconds, since work that ends beside the page draws the page again.
+    """
+    said: dict[str, tuple[str, float]] = st.session_state.setdefault("said", {})
     asked = st.session_state.get("link", {}).pop(name, None)
-    if asked is None or asked == taken:
-        return ""
-    shown = shown or taken
-    return f"The link asks for {name} = {asked[:60]}, which is not there; {shown} is shown."
+    if asked is not None and asked != taken:
+        word = f"The link asks for {name} = {asked[:60]}, which is not there; "
+        said[name] = f"{word}{shown or taken} is shown.", time.monotonic()
+    word, since = said.get(name, ("", 0.0))
+    return word if time.monotonic() - since < STAYS else ""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 from mha_viz.errors import TextError
-from mha_viz.session.messages import problem
+from mha_viz.session.messages import plain, problem
 from mha_viz.texts import choosing_texts, measuring_texts, split_text
 
 LARGEST = 200_000  # characters of a file
@@ -39,14 +39,27 @@ def reference() -> Reference:
         )
         file = st.file_uploader(
             "A text file", type=["txt", "md"], key="reference", label_visibility="collapsed",
-            max_upload_size=1,
+            max_upload_size=1, on_change=_forget_file,
         )  # fmt: skip
-    if file is not None:
+        state = st.session_state
+        if file is not None:
+            state["reference_file"] = (file.name, file.getvalue())  # it stays on other pages
+        given: tuple[str, bytes] | None = state.get("reference_file")
+        if given is not None:
+            st.caption(f"In use: {plain(given[0])}")
+            if file is None and st.button("Back to the project's own text"):
+                del state["reference_file"]
+                given = None
+    if given is not None:
         try:
-            return _of_file(file.name, file.getvalue())
+            return _of_file(*given)
         except TextError as error:
-            problem(f"{file.name}: {error} The project's own text is used.")
+            problem(f"{given[0]}: {error} The project's own text is used.")
     return Reference("reference text", choosing_texts(), measuring_texts())
+
+
+def _forget_file() -> None:
+    st.session_state.pop("reference_file", None)
 
 
 def _of_file(name: str, content: bytes) -> Reference:

@@ -43,16 +43,22 @@ Work = Callable[[Told], Iterator[T]]
 
 
 def results(
-    name: str, work: Work[T], *, total: int, what: str, cost: str = ""
+    name: str, work: Work[T], *, total: int, what: str, cost: str = "", slot: str = ""
 ) -> tuple[list[T], bool]:
     """What the job of that name has found, and whether it is over.
+
+    A `slot` holds one job at a time: one that still runs there under another name is stopped.
 
     A job that is not there yet is started: at once, or, where `cost` says what it takes, when the
     visitor presses a button. `what` names its results ("texts"). A failure is said on the page.
     """
+    if slot:
+        leave(slot, unless=name)
+        st.session_state[f"slot {slot}"] = name
     job: Job[T] | None = jobs.mine(name)
     if job is None:
-        if cost and not st.button("Measure", key=f"start {name}", help=cost):
+        again = st.session_state.pop(f"again {name}", False)
+        if cost and not again and not st.button("Measure", key=f"start {name}", help=cost):
             st.caption(cost)
             return [], False
         try:
@@ -66,11 +72,22 @@ def results(
     elif job.state == "stopped":
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(f"Stopped after {len(job.results)} of {job.total} {what}.")
-            st.button("Start again", on_click=_forget, args=(name,), key=f"again {name}")
+            st.button("Start again", on_click=_forget, args=(name,), key=f"restart {name}")
     elif job.state == "failed":
         problem(job.error)
-        st.button("Start again", on_click=_forget, args=(name,), key=f"again {name}")
+        st.button("Start again", on_click=_forget, args=(name,), key=f"restart {name}")
     return list(job.results), not job.active
+
+
+def leave(slot: str, *, unless: str = "") -> None:
+    """Stops what still runs in a slot, since nobody looks at it; what is finished stays."""
+    before = st.session_state.get(f"slot {slot}")
+    if before is None or before == unless:
+        return
+    job = jobs.mine(before)
+    if job is not None and job.active:
+        _stop(before)
+        jobs.forget(before)
 
 
 def may_start(key: str, multiply_adds: float, label: str, words: str) -> bool:
@@ -128,3 +145,4 @@ def _stop(name: str) -> None:
 
 def _forget(name: str) -> None:
     jobs.forget(name)
+    st.session_state[f"again {name}"] = True

@@ -76,5 +76,7 @@ def show(view: View, given: list[str]) -> None:
     ]  # fmt: skip
     table(["head", "mean", "low", "high"], rows, height=360)
     download_table(
-        "heads_over_texts.csv", list(batch.frame.columns), batch.frame.to_numpy().tolist()
+        "heads_over_texts.csv",
+        list(batch.frame.columns),
+        batch.frame.astype(object).to_numpy().tolist(),
     )

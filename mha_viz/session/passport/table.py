@@ -30,11 +30,11 @@ SEEDS = 5
 
 def measured(view: View) -> "pd.DataFrame | None":
     """The passport of every head on this text; None while it is being measured."""
-    model, text = view.model, view.trace.text
+    model, trace = view.model, view.trace
 
     def work(told: Told) -> Iterator["pd.DataFrame"]:
         yield heads.measure(
-            model, text, seeds=SEEDS, on_step=lambda done, total: told(done / total)
+            model, trace, seeds=SEEDS, on_step=lambda done, total: told(done / total)
         )
 
     found, _ = results(f"passport {view.words}", work, total=1, what="passports")
@@ -116,11 +116,7 @@ def all_heads(frame: "pd.DataFrame", name: str) -> None:
     ]
     table(header, rows, height=320)
     columns = list(frame.columns)
-    download_table("heads.csv", columns, [list(map(_plain, row)) for row in frame.to_numpy()])
-
-
-def _plain(value: float) -> float | int:
-    return int(value) if float(value).is_integer() and abs(value) > 1 else float(value)
+    download_table("heads.csv", columns, frame.astype(object).to_numpy().tolist())
 
 
 def alike(view: View) -> None:

@@ -14,7 +14,7 @@ from mha_viz.session.chart import chart
 from mha_viz.session.choices import a_number, one_of
 from mha_viz.session.numbers import download_table
 from mha_viz.session.reference_text import Reference
-from mha_viz.session.running import Told, results
+from mha_viz.session.running import Told, leave, results
 from mha_viz.session.tables import table
 from mha_viz.session.view import View
 
@@ -63,7 +63,7 @@ def choose(view: View, reference: Reference) -> Settings:
     n_heads = len(pruning.all_heads(view.model.config))
     orders: list[str] = list(ORDERS)
     picked = st.pills(
-        "Orders", orders, selection_mode="multi", default=FIRST, key="orders",
+        "Orders", orders, selection_mode="multi", wrap=True, default=FIRST, key="orders",
         bind="query-params",
     )  # fmt: skip
     most = min(len(reference.choosing), len(reference.measuring))
@@ -90,6 +90,8 @@ def gathered(
     if not settings.strategies:
         st.info("Pick an order in which heads go.")
         return found
+    for strategy in set(ORDERS) - set(settings.strategies):
+        leave(f"curve {strategy}")
     for strategy in settings.strategies:
         pieces = _pieces(view, strategy, settings, method, reference)
         if pieces:
@@ -127,7 +129,7 @@ def _pieces(
 
     pieces, _ = results(
         name, work, total=steps * len(seeds), what=f"points, {strategy}",
-        cost=_cost(view, strategy, settings),
+        cost=_cost(view, strategy, settings), slot=f"curve {strategy}",
     )  # fmt: skip
     return pieces
 

@@ -10,7 +10,7 @@ from mha_viz import pruning
 from mha_viz.errors import MhaVizError, ShapeError, TextError
 from mha_viz.figures.predictions import compare_predictions
 from mha_viz.figures.token_losses import token_losses
-from mha_viz.pruning import Fill, Head, Pass
+from mha_viz.pruning import Head, Pass
 from mha_viz.session.attention import caption
 from mha_viz.session.chart import chart
 from mha_viz.session.messages import escaped, notice, problem
@@ -19,6 +19,7 @@ from mha_viz.session.pruning.ways import fill
 from mha_viz.session.reference_text import Reference
 from mha_viz.session.view import View
 
+PIECE = 256  # tokens of a piece at most
 QUICK = 4  # pieces of the reference text that are read at every switch; curves read all
 CHANGED = 5  # heads named
 TOP = 10  # next tokens of the whole model
@@ -54,9 +55,7 @@ def switched(
     try:
         with st.spinner("Running without these heads…", show_time=True):
             whole, others = _whole(view.words, reference.key, _view=view, _reference=reference)
-            length = max(one.ids.shape[1] for one in (whole, *others))
-            filling = fill(view, method, length, reference)
-            now, *elsewhere = _now(view, off, filling, (whole, *others))
+            now, *elsewhere = _now(view, off, method, reference, (whole, *others))
     except (TextError, ShapeError) as error:
         problem(str(error))
         return None
@@ -68,7 +67,7 @@ def _whole(
     words: str, reference: str, *, _view: View, _reference: Reference
 ) -> tuple[Pass, tuple[Pass, ...]]:
     model = _view.model
-    limit = model.config.n_positions
+    limit = min(model.config.n_positions, PIECE)
     del words, reference  # only tell texts apart
     others = pruning.pieces(model, _reference.measuring[:QUICK], limit)
     return (
@@ -78,19 +77,24 @@ def _whole(
 
 
 def _now(
-    view: View, off: tuple[Head, ...], filling: Fill, whole: tuple[Pass, ...]
+    view: View,
+    off: tuple[Head, ...],
+    method: pruning.Method,
+    reference: Reference,
+    whole: tuple[Pass, ...],
 ) -> tuple[Pass, ...]:
     """The passes without the heads, from those of the last switch where they fit.
 
     Only the layers from the lowest change on are run; the bits are those of a run from the start.
+    What stands in for a head is made for each text's own length, as everywhere in the lab.
     """
     state = st.session_state
-    key = tuple(map(id, whole))
+    key = (view.words, reference.key, id(view.model.network))
     before: tuple[Pass, ...] = whole
     if state.get("passes_of") == key:
         before = state["passes"]
     gate = pruning.gate_without(view.model.config, off)
-    now = tuple(one.gated(gate, filling) for one in before)
+    now = tuple(one.gated(gate, fill(view, method, one.ids.shape[1], reference)) for one in before)
     state["passes_of"], state["passes"] = key, now
     return now
 
@@ -128,7 +132,11 @@ def next_token(view: View, found: Switched) -> None:
             labels, [c.before for c in candidates], [c.after for c in candidates], view.theme,
             names=("whole model", "now"), sizes=view.sizes,
         ),
-        key="next", height=44 + 23 * len(labels),
+        key="next", name="next-token", height=44 + 23 * len(labels),
+        table=lambda: (
+            ["id", "token", "whole model", "now"],
+            [[c.id, t, c.before, c.after] for c, t in zip(candidates, labels, strict=True)],
+        ),
         alt="; ".join(
             f"{token} {c.before:.3f}, now {c.after:.3f}"
             for token, c in zip(labels[:5], candidates, strict=False)
@@ -146,15 +154,17 @@ def next_token(view: View, found: Switched) -> None:
 def _wanted(view: View) -> list[int]:
     asked = st.text_input(
         "Another token", key="wanted", bind="query-params", placeholder="for example  ring",
-        help="A word with the space before it, if one stands there; the first token is taken",
+        help="A token as it is, or a word, which is looked for with the space before it first",
     )  # fmt: skip
     if not asked:
         return []
     try:
-        ids, _ = view.model.encode(asked if asked.startswith(" ") else f" {asked}")
+        # As typed, and else as a word with the space before it that it has within a text.
+        ways = [view.model.encode(way)[0] for way in (asked, f" {asked}")]
     except MhaVizError as error:
         problem(str(error))
         return []
+    ids = min(ways, key=lambda ids: (len(ids), ids is ways[0] and asked.isalpha()))
     if len(ids) > 1:
         first = view.model.read(ids[:1])[0].label
         notice(f"This is {len(ids)} tokens to the model; the first, {first}, is shown.")

@@ -63,6 +63,7 @@ def measured(view: View, choice: Choice, reference: Reference) -> Estimate | Non
     found, _ = results(
         _name(view, choice, reference), lambda told: _scores(view, choice, texts, reference, told),
         total=len(texts), what=f"texts, {choice.measure}", cost=_cost(view, choice, texts),
+        slot=f"importance {choice.measure}",
     )  # fmt: skip
     return pruning.estimate(found) if found else None
 
@@ -76,7 +77,9 @@ def _texts(view: View, choice: Choice, reference: Reference) -> list[list[int]]:
 
 def _name(view: View, choice: Choice, reference: Reference) -> str:
     of = view.words if choice.source == SOURCES[0] else reference.key
-    way = choice.method if choice.measure == "exact" else ""
+    way: str = choice.method if choice.measure == "exact" else ""
+    if way not in ("", "zero"):
+        way = f"{way} {reference.key}"  # what stands in for a head is made from it
     return f"importance {choice.measure} {way} {of} {view.about.weights_hash}"
 
 

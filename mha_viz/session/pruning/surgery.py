@@ -110,13 +110,17 @@ def _save_here(ways: dict[str, Callable[[Path], None]]) -> None:
         folder = st.text_input("Folder on this machine", "./pruned", key="prune_folder")
         pressed = [name for name in ways if st.button(name, icon=":material/save:")]
     for name in pressed:
-        place = Path(folder).expanduser()
         try:
+            if not folder.strip():
+                raise MhaVizError("Name a folder to save in.")
+            place = Path(folder).expanduser()
+            if place.is_file():
+                raise MhaVizError(f"{folder} is a file. Name a folder.")
             if place.exists() and (not place.is_dir() or any(place.iterdir())):
                 raise MhaVizError(f"{folder} is there already and not empty. Name another folder.")
             with st.spinner(f"Writing {name.lower()}…", show_time=True):
                 ways[name](place)
-        except (MhaVizError, OSError) as error:
+        except (MhaVizError, OSError, RuntimeError) as error:
             problem(f"Not saved: {error}")
         else:
             st.success(f"Saved in {place.resolve()}. Type the folder as Model to open it.")

@@ -7,7 +7,7 @@ import streamlit as st
 
 from mha_viz import pruning
 from mha_viz.errors import MhaVizError, TextError
-from mha_viz.pruning import Fill, Head, Prompt
+from mha_viz.pruning import Head, Prompt
 from mha_viz.session.attention import caption
 from mha_viz.session.messages import notice, problem
 from mha_viz.session.numbers import download_table
@@ -98,6 +98,9 @@ def own(view: View, off: tuple[Head, ...], method: pruning.Method, reference: Re
         except TextError as error:
             problem(f"Line {number}: {error}")
             continue
+        if parts[1] == parts[2]:
+            problem(f"Line {number}: right and wrong are the same word, {parts[1][:40]}.")
+            continue
         prompts.append(Prompt(parts[0], f" {parts[1]}", f" {parts[2]}"))
     if len(prompts) > MOST_PROMPTS:
         notice(f"The first {MOST_PROMPTS} of {len(prompts)} prompts are asked.")
@@ -113,24 +116,30 @@ def _differences(
     prompts: Sequence[Prompt],
     name: str,
 ) -> None:
-    try:
-        longest = max(len(view.model.encode(prompt.text)[0]) for prompt in prompts)
-        filling: Fill = fill(view, method, longest, reference)
-        with st.spinner("Asking…", show_time=True):
-            before = pruning.logit_differences(view.model, prompts)
-            gate = pruning.gate_without(view.model.config, off)
-            after = pruning.logit_differences(view.model, prompts, gate=gate, fill=filling)
-    except MhaVizError as error:
-        problem(str(error))
+    gate = pruning.gate_without(view.model.config, off)
+    found: list[tuple[Prompt, float, float]] = []
+    with st.spinner("Asking…", show_time=True):
+        for prompt in prompts:
+            try:
+                length = len(view.model.encode(prompt.text)[0])
+                filling = fill(view, method, length, reference)
+                before = pruning.logit_differences(view.model, [prompt])
+                after = pruning.logit_differences(view.model, [prompt], gate=gate, fill=filling)
+            except MhaVizError as error:
+                problem(f"“{prompt.text[:40]}”: {error}")
+                continue
+            found.append((prompt, float(before[0]), float(after[0])))
+    if not found:
         return
-    header = ["prompt", "right", "wrong", "whole model", "now"]
+    header = ["now", "whole model", "right", "wrong", "prompt"]
     rows: list[list[object]] = [
-        [p.text, p.right, p.wrong, round(float(b), 3), round(float(a), 3)]
-        for p, b, a in zip(prompts, before, after, strict=True)
+        [round(after, 3), round(before, 3), p.right, p.wrong, p.text] for p, before, after in found
     ]
+    means = [sum(side) / len(found) for side in list(zip(*found, strict=True))[1:]]
+    right = [sum(value > 0 for value in side) for side in list(zip(*found, strict=True))[1:]]
     st.markdown(
-        f"Mean **{before.mean():.2f}** with all heads, **{after.mean():.2f}** now; right in "
-        f"{(before > 0).sum()} and {(after > 0).sum()} of {len(prompts)}."
+        f"Mean **{means[0]:.2f}** with all heads, **{means[1]:.2f}** now; right in "
+        f"{right[0]} and {right[1]} of {len(found)}."
     )
     table(header, rows)
     download_table(f"{name}.csv", header, rows)

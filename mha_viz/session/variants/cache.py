@@ -139,8 +139,9 @@ def _equal(view: View, made: Generated) -> None:
             f"{made.new_without[first]}. Two tokens must have been equally likely."
         )
         return
-    # By their labels: a part of a character is bytes in hex, not U+FFFD.
-    text = "".join(token.label for token in view.model.read(made.new))
+    text = view.model.tokenizer.decode(made.new, skip_special_tokens=False)
+    if "\ufffd" in text:  # a part of a character: its label has the bytes
+        text = "".join(token.label for token in view.model.read(made.new))
     st.html(
         f'<div class="caption">With the cache and without, all {len(made.new)} tokens are the '
         f"same: <b>{escaped(text)}</b></div>"
