@@ -146,7 +146,7 @@ class Lens {
   }
 
   weight(query, key) {
-    return key > query ? 0 : this.weights[(query * (query + 1)) / 2 + key] / 65535;
+    return key > query ? 0 : this.weights[(query * (query + 1)) / 2 + key] / 4095;
   }
 
   preview(position) {

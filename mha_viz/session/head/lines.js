@@ -168,13 +168,11 @@ class Lines {
 
   draw() {
     if (!this.stage.clientWidth) return;
-    const begun = performance.now();
     this.measure();
     this.stage.style.height = `${this.height}px`;
     for (const canvas of [this.base, this.words, this.top]) this.fit(canvas);
     this.lines(this.base.getContext("2d"), null);
     this.paint();
-    performance.measure("mha-viz-lines", { start: begun });
   }
 
   fit(canvas) {
