@@ -46,7 +46,7 @@ def tensor(T: int) -> Sent:
 
 def storage(T: int) -> Sent:
     del T
-    layout = memory.layouts(memory.MOST, memory.MOST, memory.MOST)[2]
+    layout = memory.layouts(*memory.MOST.values())[2]
     drawn = storage_figure(layout.cells, layout.storage, layout.axes, LIGHT, chosen=(0, 0, 0))
     return figure(drawn, 620, 470)
 
