@@ -136,7 +136,7 @@ def _lay_out(
     )  # fmt: skip
     if values.ndim == 4:
         outer = f"B = {B}, H = {len(matrices[0])}"
-        right = across * (columns + gap) - gap
+        right = across * (columns + gap) - gap - 0.01  # Plotly hides what lies beyond an axis
         labels.append(
             _label(outer, right, 0, big, xanchor="right", yanchor="bottom", yshift=above - 8)
         )
