@@ -11,6 +11,10 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from playwright.sync_api import Browser, Page
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -65,3 +69,31 @@ def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
         except (urllib.error.URLError, OSError):
             time.sleep(0.1)
     raise AssertionError("the app did not start")
+
+
+class Tab:
+    """A page of the app, and everything it did that it should not have."""
+
+    drawn = ".js-plotly-plot .main-svg, .stDataFrame"  # what is there once a page is
+
+    def __init__(self, chrome: Browser, address: str, **options: Any) -> None:
+        self.context = chrome.new_context(**options)
+        self.page: Page = self.context.new_page()
+        self.address = address
+        self.problems: list[str] = []
+        self.page.on("pageerror", lambda error: self.problems.append(f"error {error}"))
+        self.page.on("request", self._request)
+
+    def _request(self, request: Any) -> None:
+        if not request.url.startswith((self.address, "data:", "blob:")):
+            self.problems.append(f"asked {request.url}")
+
+    def open(self, path: str, **link: str | list[str]) -> "Tab":
+        self.page.goto(f"{self.address}/{path}?{urlencode(link, doseq=True)}")
+        self.settle()
+        return self
+
+    def settle(self) -> None:
+        self.page.wait_for_selector(self.drawn, state="attached", timeout=60_000)
+        self.page.wait_for_selector(IDLE, state="attached", timeout=60_000)
+        self.page.wait_for_timeout(400)

@@ -5,11 +5,10 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlencode
 
 import pytest
-from browser import IDLE, chromium
-from playwright.sync_api import Browser, Page, expect
+from browser import Tab, chromium
+from playwright.sync_api import Browser, expect
 
 from mha_viz.model import Model
 
@@ -18,35 +17,17 @@ if chromium() is None and not os.environ.get("MHA_VIZ_NEED_BROWSER"):
     pytest.skip("no Chromium on this machine (apt install chromium)", allow_module_level=True)
 
 PARTS = ["Why this weight", "Lines", "Values", "Sink"]
-DRAWN = ".js-plotly-plot .main-svg, .lines canvas"
 EIGHT = ["L0H0", "L0H1", "L0H2", "L1H0", "L2H0", "L2H1", "L2H2"]  # beside L3H0
 
 
-class Tab:
-    """The Head page, and everything it did that it should not have."""
+class Head(Tab):
+    """The Head page; its lines are a canvas."""
 
-    def __init__(self, chrome: Browser, address: str, **options: object) -> None:
-        self.context = chrome.new_context(**options)
-        self.page: Page = self.context.new_page()
-        self.address = address
-        self.problems: list[str] = []
-        self.page.on("pageerror", lambda error: self.problems.append(f"error {error}"))
-        self.page.on("request", self._request)
+    drawn = ".js-plotly-plot .main-svg, .lines canvas"
 
-    def _request(self, request: object) -> None:
-        url = request.url  # type: ignore[attr-defined]
-        if not url.startswith((self.address, "data:", "blob:")):
-            self.problems.append(f"asked {url}")
-
-    def open(self, **link: str | list[str]) -> "Tab":
-        self.page.goto(f"{self.address}/head?{urlencode({'at': 'L3H0', **link}, doseq=True)}")
-        self.settle()
+    def look(self, **link: str | list[str]) -> "Head":
+        self.open("head", **{"at": "L3H0", **link})
         return self
-
-    def settle(self) -> None:
-        self.page.wait_for_selector(DRAWN, state="attached", timeout=60_000)
-        self.page.wait_for_selector(IDLE, state="attached", timeout=60_000)
-        self.page.wait_for_timeout(400)
 
     def place(self, key: str, x: float, y: float) -> tuple[float, float]:
         """Where the point (x, y) of a chart lies on the page, once it is scrolled to."""
@@ -83,9 +64,9 @@ class Tab:
 
 
 @pytest.fixture
-def tab(chrome: Browser, address: str, request: pytest.FixtureRequest) -> Iterator[Tab]:
+def tab(chrome: Browser, address: str, request: pytest.FixtureRequest) -> Iterator[Head]:
     options = getattr(request, "param", {"viewport": {"width": 1440, "height": 900}})
-    one = Tab(chrome, address, **options)
+    one = Head(chrome, address, **options)
     yield one
     one.context.close()
     assert one.problems == []
@@ -96,8 +77,8 @@ PHONE_DARK = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
 
 @pytest.mark.parametrize("tab", [PHONE_DARK], indirect=True, ids=["phone"])
 @pytest.mark.parametrize("part", PARTS)
-def test_every_part_draws_on_a_phone_from_a_link_and_asks_nobody(tab: Tab, part: str) -> None:
-    tab.open(look=part, token="14", key="5", direction="horizontal", sink_as="log scale")
+def test_every_part_draws_on_a_phone_from_a_link_and_asks_nobody(tab: Head, part: str) -> None:
+    tab.look(look=part, token="14", key="5", direction="horizontal", sink_as="log scale")
     assert tab.page.locator(".stException, [data-testid=stAlertContentError]").count() == 0
     assert tab.page.evaluate(
         "() => { const m = document.querySelector('[data-testid=stMain]');"
@@ -107,8 +88,8 @@ def test_every_part_draws_on_a_phone_from_a_link_and_asks_nobody(tab: Tab, part:
         assert chart.get_attribute("aria-label")
 
 
-def test_a_press_on_a_cell_chooses_query_and_key(tab: Tab) -> None:
-    tab.open(look="Why this weight")
+def test_a_press_on_a_cell_chooses_query_and_key(tab: Head) -> None:
+    tab.look(look="Why this weight")
     tab.press("why_weights", 4, 13)
     expect(tab.page.locator(".score")).to_contain_text("·the13 on ·princess4", timeout=10_000)
     expect(tab.page.locator(".lens .sentence")).to_contain_text("·the13 looks at")
@@ -118,8 +99,8 @@ def test_a_press_on_a_cell_chooses_query_and_key(tab: Tab) -> None:
     expect(tab.page.locator(".score")).to_contain_text("masked, weight 0", timeout=10_000)
 
 
-def test_a_press_on_a_rung_chooses_its_key_and_the_ring_follows(tab: Tab) -> None:
-    tab.open(look="Why this weight")
+def test_a_press_on_a_rung_chooses_its_key_and_the_ring_follows(tab: Head) -> None:
+    tab.look(look="Why this weight")
     ring = ".st-key-why_masked .rings > div:last-child"
     expect(tab.page.locator(ring)).to_be_visible(timeout=10_000)
     before = tab.page.locator(ring).bounding_box()
@@ -137,16 +118,16 @@ def test_a_press_on_a_rung_chooses_its_key_and_the_ring_follows(tab: Tab) -> Non
     )
 
 
-def test_a_tooltip_names_both_tokens(tab: Tab) -> None:
-    tab.open(look="Sink")
+def test_a_tooltip_names_both_tokens(tab: Head) -> None:
+    tab.look(look="Sink")
     left, top = tab.place("sink_map", 3, 13)
     tab.page.mouse.move(left - 3, top)
     tab.page.mouse.move(left, top)
     expect(tab.page.locator("#mha-viz-tip")).to_contain_text("from ·the (13)to   ·the (3)")
 
 
-def test_a_pair_that_was_pressed_stands_in_the_fields_and_survives_a_reload(tab: Tab) -> None:
-    tab.open(look="Why this weight", token="16", key="7")
+def test_a_pair_that_was_pressed_stands_in_the_fields_and_survives_a_reload(tab: Head) -> None:
+    tab.look(look="Why this weight", token="16", key="7")
     tab.press("why_masked", 2, 5)
     expect(tab.page.locator(".score")).to_contain_text("·a5 on ·gave2", timeout=10_000)
     tab.page.reload()
@@ -158,12 +139,12 @@ def test_a_pair_that_was_pressed_stands_in_the_fields_and_survives_a_reload(tab:
 # --- lines ----------------------------------------------------------------------------------------
 
 
-def test_a_token_that_is_pointed_at_lights_up_without_the_server(tab: Tab) -> None:
+def test_a_token_that_is_pointed_at_lights_up_without_the_server(tab: Head) -> None:
     frames: list[object] = []
     tab.page.on(
         "websocket", lambda socket: socket.on("framesent", lambda frame: frames.append(frame))
     )
-    tab.open(look="Lines", beside=["L0H1"])
+    tab.look(look="Lines", beside=["L0H1"])
     sentence = tab.page.locator(".lines .sentence")
     expect(sentence).to_contain_text("Point at a token")
     tab.page.wait_for_timeout(500)
@@ -189,8 +170,8 @@ def test_a_token_that_is_pointed_at_lights_up_without_the_server(tab: Tab) -> No
     assert frames == []
 
 
-def test_the_keyboard_moves_the_lit_token_and_pins_it(tab: Tab) -> None:
-    tab.open(look="Lines")
+def test_the_keyboard_moves_the_lit_token_and_pins_it(tab: Head) -> None:
+    tab.look(look="Lines")
     stage = tab.page.locator(".lines .stage")
     sentence = tab.page.locator(".lines .sentence")
     stage.focus()
@@ -209,8 +190,8 @@ def test_the_keyboard_moves_the_lit_token_and_pins_it(tab: Tab) -> None:
     expect(sentence).to_contain_text("·princess4 is looked at by")
 
 
-def test_a_press_pins_and_another_lets_go(tab: Tab) -> None:
-    tab.open(look="Lines")
+def test_a_press_pins_and_another_lets_go(tab: Head) -> None:
+    tab.look(look="Lines")
     tab.token(9, 17)
     box = tab.page.locator(".lines .stage").bounding_box()
     assert box
@@ -227,8 +208,8 @@ def test_a_press_pins_and_another_lets_go(tab: Tab) -> None:
     tab.page.wait_for_url(re.compile("^((?!token=9).)*$"), timeout=10_000)
 
 
-def test_one_head_of_several_can_be_shown_alone(tab: Tab) -> None:
-    tab.open(look="Lines", beside=["L0H1", "L1H2"], token="16")
+def test_one_head_of_several_can_be_shown_alone(tab: Head) -> None:
+    tab.look(look="Lines", beside=["L0H1", "L1H2"], token="16")
     sentence = tab.page.locator(".lines .sentence")
     expect(sentence).to_contain_text("L0 H1")
     tab.page.get_by_role("button", name="L1 H2").click()
@@ -248,9 +229,9 @@ def long_text(model: Model, n_tokens: int) -> str:
 
 @pytest.mark.parametrize("direction", ["vertical", "horizontal"])
 def test_eight_heads_of_256_tokens_say_how_much_is_drawn(
-    tab: Tab, bundled: Model, direction: str
+    tab: Head, bundled: Model, direction: str
 ) -> None:
-    tab.open(
+    tab.look(
         look="Lines", text=long_text(bundled, 256), beside=EIGHT, most="8", threshold="0.0",
         direction=direction,
     )  # fmt: skip
@@ -259,8 +240,8 @@ def test_eight_heads_of_256_tokens_say_how_much_is_drawn(
     )
 
 
-def test_a_full_context_says_what_is_left_out(tab: Tab, bundled: Model) -> None:
-    tab.open(
+def test_a_full_context_says_what_is_left_out(tab: Head, bundled: Model) -> None:
+    tab.look(
         look="Lines", text=long_text(bundled, 1024), beside=EIGHT, most="8", threshold="0.0"
     )  # fmt: skip
     expect(tab.page.locator(".stAlert")).to_contain_text("the 20,000 largest are here")
@@ -268,8 +249,8 @@ def test_a_full_context_says_what_is_left_out(tab: Tab, bundled: Model) -> None:
     expect(tab.page.locator(".lines .sentence")).to_contain_text("looks at")
 
 
-def test_the_picture_can_be_taken_away_with_its_words_as_words(tab: Tab, tmp_path: Path) -> None:
-    tab.open(look="Lines", text="<b>&amp; the king and the king", threshold="0.01")
+def test_the_picture_can_be_taken_away_with_its_words_as_words(tab: Head, tmp_path: Path) -> None:
+    tab.look(look="Lines", text="<b>&amp; the king and the king", threshold="0.01")
     for form in ("PNG", "SVG"):
         with tab.page.expect_download() as taken:
             tab.page.locator(".lines .save").get_by_role("button", name=form).click()

@@ -2,11 +2,10 @@
 
 import os
 from collections.abc import Iterator
-from urllib.parse import urlencode
 
 import pytest
-from browser import IDLE, chromium
-from playwright.sync_api import Browser, Page, expect
+from browser import Tab, chromium
+from playwright.sync_api import Browser, expect
 
 pytestmark = pytest.mark.browser
 if chromium() is None and not os.environ.get("MHA_VIZ_NEED_BROWSER"):
@@ -19,34 +18,6 @@ PAGES = {
 }
 PART = {"shapes": "shapes", "many_heads": "many", "pruning": "lab"}
 QUICK = {"curve_texts": "1", "curve_every": "8", "off": "L3H4"}
-DRAWN = ".js-plotly-plot .main-svg, .stDataFrame"
-
-
-class Tab:
-    """A page of the app, and everything it did that it should not have."""
-
-    def __init__(self, chrome: Browser, address: str, **options: object) -> None:
-        self.context = chrome.new_context(**options)
-        self.page: Page = self.context.new_page()
-        self.address = address
-        self.problems: list[str] = []
-        self.page.on("pageerror", lambda error: self.problems.append(f"error {error}"))
-        self.page.on("request", self._request)
-
-    def _request(self, request: object) -> None:
-        url = request.url  # type: ignore[attr-defined]
-        if not url.startswith((self.address, "data:", "blob:")):
-            self.problems.append(f"asked {url}")
-
-    def open(self, path: str, **link: str) -> "Tab":
-        self.page.goto(f"{self.address}/{path}?{urlencode(link)}")
-        self.settle()
-        return self
-
-    def settle(self) -> None:
-        self.page.wait_for_selector(DRAWN, state="attached", timeout=60_000)
-        self.page.wait_for_selector(IDLE, state="attached", timeout=60_000)
-        self.page.wait_for_timeout(300)
 
 
 @pytest.fixture

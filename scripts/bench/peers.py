@@ -59,7 +59,7 @@ class Html:
 class Peer:
     """A view of another library: what it shows, how it is made, and how one sees it is there."""
 
-    library: str
+    package: str
     name: str
     shown: str
     make: Callable[[int], Html]
@@ -85,7 +85,7 @@ def found(peer: Peer, lengths: Sequence[int], browser: "Browser", folder: Path) 
             yield Found(T, why=f"not tried: {seconds:.1f} s or more at T = {last}")
             continue
         try:
-            importlib.import_module(peer.library)
+            importlib.import_module(peer.package)
         except ImportError as error:
             yield Found(T, why=f"not tried: {error}; see requirements-bench.txt")
             continue
