@@ -1,15 +1,13 @@
 """What every part of every page owes a visitor, whatever was typed and whatever the link says."""
 
 import json
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from streamlit.testing.v1 import AppTest
+from script import ROOT, charts, opened, said
 
 from mha_viz.session import link
 
-ROOT = Path(__file__).resolve().parent.parent
 PARTS = {
     "attention": ("", [""]),
     "head": ("look", ["Why this weight", "Lines", "Values", "Sink"]),
@@ -30,18 +28,6 @@ HOSTILE = "\n".join(
 SMALL_WORK = {"off": "L3H4", "curve_texts": "1", "curve_every": "12", "orders": "gradient"}
 
 
-def opened(page: str, **given: str) -> AppTest:
-    test = AppTest.from_file(str(ROOT / "pages" / "_frame.py"), default_timeout=120)
-    for name, value in given.items():
-        test.query_params[name] = value
-    test.switch_page(f"{page}.py")
-    return test.run()
-
-
-def said(test: AppTest) -> str:
-    return " ".join(box.value for kind in (test.error, test.warning, test.info) for box in kind)
-
-
 @pytest.fixture(autouse=True)
 def _here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
@@ -56,9 +42,9 @@ def test_no_text_breaks_a_page_and_every_chart_is_told_in_words(
     test = opened(page, text=text, **({key: part} if key else {}), **SMALL_WORK)
     assert not test.exception
     assert "Something broke" not in said(test)
-    for chart in test.get("plotly_chart"):
-        assert chart.proto.alt
-        assert "<script" not in chart.proto.spec
+    for figure, alt in charts(test):
+        assert alt
+        assert "<script" not in json.dumps(figure)
 
 
 @pytest.mark.parametrize(("page", "key", "part"), EVERY)

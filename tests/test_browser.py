@@ -224,6 +224,47 @@ def test_arrow_keys_walk_over_the_heads_without_losing_a_step(visit: Opener) -> 
     expect(one.page.locator(".lead b")).to_have_text("L3 H3")
 
 
+def test_from_head_to_head_there_is_a_picture_at_every_moment(visit: Opener) -> None:
+    one = visit().open(at="L0H0")
+    one.page.evaluate(f"""() => {{
+      window.boxes = [];
+      const look = () => {{
+        const image = document.querySelector("{MAP} .hm image");
+        const {{ x, y, width, height }} = image?.getBoundingClientRect() ?? {{}};
+        boxes.push(image ? [x, y, width, height].map(Math.round).join() : "nothing");
+        requestAnimationFrame(look);
+      }};
+      look();
+    }}""")
+    for head in ("L0 H1", "L0 H2", "L0 H3"):
+        one.page.keyboard.press("ArrowRight")
+        expect(one.page.locator(".lead b")).to_have_text(head)
+        one.settle()
+    assert len(set(one.page.evaluate("boxes"))) == 1
+
+
+def test_the_heatmap_fits_its_place_after_the_window_changes(visit: Opener) -> None:
+    one = visit().open(at="L0H0")
+    for width in (1280, 800, 1440):
+        one.page.set_viewport_size({"width": width, "height": 800})
+        one.page.wait_for_timeout(400)
+        place, picture = (
+            one.page.locator(selector).first.bounding_box()
+            for selector in (".st-key-map_box", f"{MAP} .main-svg")
+        )
+        assert picture == pytest.approx(place, abs=2)
+
+
+def test_a_zoom_that_leaves_nothing_out_is_taken_back(visit: Opener) -> None:
+    one = visit().open(at="L0H0")
+    one.page.evaluate(f"Plotly.relayout(document.querySelector('{MAP}'), "
+                      "{'xaxis.range[0]': -0.3, 'xaxis.range[1]': 16.3})")  # fmt: skip
+    one.page.wait_for_function(
+        f"document.querySelector('{MAP}')._fullLayout.xaxis.range.join() === '-0.5,16.5'"
+    )
+    assert "window" not in one.query()
+
+
 def test_pointing_at_a_token_asks_the_server_nothing(visit: Opener, bundled: Model) -> None:
     one = visit().open(at="L2H5")
     pattern = bundled.trace(DEFAULT).pattern(2, 5)

@@ -1,48 +1,21 @@
 """The Head page as a script: what it says are the numbers of the head that the link names."""
 
 import base64
-import json
 import re
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
+from script import ROOT, alts, component, figures, html, opened, said
 
 from mha_viz import effects, explain
 from mha_viz.model import Model
 from mha_viz.session.head import cells, lines
 from mha_viz.session.samples import DEFAULT
 
-ROOT = Path(__file__).resolve().parent.parent
 PARTS = ["Why this weight", "Lines", "Values", "Sink"]
+page = partial(opened, "head")
 AT = "L3H0"  # of the bundled model; on the default text an induction head
-
-
-def page(**link: str | list[str]) -> AppTest:
-    test = AppTest.from_file(str(ROOT / "pages" / "_frame.py"), default_timeout=120)
-    for name, value in link.items():
-        test.query_params[name] = value
-    test.switch_page("head.py")
-    return test.run()
-
-
-def html(test: AppTest) -> str:
-    return " ".join(h.proto.body for h in test.get("html"))
-
-
-def said(test: AppTest) -> str:
-    boxes = " ".join(box.value for kind in (test.error, test.warning, test.info) for box in kind)
-    return boxes.replace("\\", "")
-
-
-def component(test: AppTest, name: str) -> dict:
-    found = next(c for c in test.get("bidi_component") if c.proto.component_name.endswith(name))
-    return json.loads(found.proto.json)
-
-
-def alts(test: AppTest) -> list[str]:
-    return [c.proto.alt for c in test.get("plotly_chart")]
 
 
 def unpacked(packed: str) -> list[tuple[int, int, float]]:
@@ -71,7 +44,7 @@ def test_every_part_shows_every_text_from_a_link(part: str, text: str) -> None:
 def test_a_part_that_is_not_there_gets_a_word() -> None:
     test = page(look="Nonsense")
     assert "The link asks for look = Nonsense" in said(test)
-    assert len(test.get("plotly_chart")) == 5
+    assert len(figures(test)) == 5
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -105,8 +78,8 @@ def test_the_pair_of_the_link_is_taken_apart(bundled: Model) -> None:
     assert f"score {found.score:.3f}, weight <b>{row.weights[5]:.4f}</b>, rank 1 of 15" in (
         html(test).replace("−", "-")
     )
-    figures = [json.loads(c.proto.spec) for c in test.get("plotly_chart")]
-    assert len(figures) == 5
+    drawn = figures(test)
+    assert len(drawn) == 5
     latex = " ".join(str(block.value) for block in test.get("latex"))
     assert f"{found.total:.3f}" in latex
     assert f"{row.weights[5]:.4f}" in latex
@@ -128,14 +101,14 @@ def test_a_key_beyond_the_query_is_masked_and_said_so(bundled: Model) -> None:
     assert "masked, weight <b>0</b>" in html(test)
     score = explain.softmax_row(bundled.trace(DEFAULT), 3, 0, 3).scores[9]
     assert f"{score:.3f} → −∞".replace("-", "−") in str(
-        [json.loads(c.proto.spec)["layout"].get("annotations") for c in test.get("plotly_chart")]
+        [figure["layout"].get("annotations") for figure in figures(test)]
     )
 
 
 def test_by_size_the_largest_product_comes_first(bundled: Model) -> None:
     found = explain.dot_product(bundled.trace(DEFAULT), 3, 0, 16, 7)
     test = page(key="7", at=AT, elements="by size")
-    labels = json.loads(test.get("plotly_chart")[0].proto.spec)["layout"]["xaxis"]["ticktext"]
+    labels = figures(test)[0]["layout"]["xaxis"]["ticktext"]
     assert labels[0] == str(int(np.abs(found.products).argmax()))
     largest = found.products[found.order(by_size=True)[:5]].sum()
     assert f"the 5 largest products add up to {largest:.2f} of {found.total:.2f}" in (

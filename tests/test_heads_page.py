@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from script import ROOT, finished, html, opened, said
 from streamlit.testing.v1 import AppTest
 
 from mha_viz import compare, heads
@@ -12,29 +13,11 @@ from mha_viz.heads.rollout import rollout
 from mha_viz.model import Model
 from mha_viz.session.samples import DEFAULT
 
-ROOT = Path(__file__).resolve().parent.parent
-
 
 def page(name: str, **link: str) -> AppTest:
-    test = AppTest.from_file(str(ROOT / "pages" / "_frame.py"), default_timeout=120)
-    for key, value in link.items():
-        test.query_params[key] = value
-    test.switch_page(name)
-    test.run()
-    end = time.monotonic() + 90
-    while any(b.label == "Stop" for b in test.button) and time.monotonic() < end:
-        time.sleep(0.3)
-        test.run()
+    test = finished(opened(name.removesuffix(".py"), **link))
     assert not test.exception
     return test
-
-
-def html(test: AppTest) -> str:
-    return " ".join(h.proto.body for h in test.get("html"))
-
-
-def said(test: AppTest) -> str:
-    return " ".join(box.value for kind in (test.error, test.warning, test.info) for box in kind)
 
 
 @pytest.fixture(autouse=True)

@@ -3,14 +3,12 @@
 import base64
 import csv
 import io
-import json
 import math
-import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
+from script import ROOT, alts, button, figures, finished, html, opened, said
 from streamlit.testing.v1 import AppTest
 
 from mha_viz.expectations import expected, follow, go_on, join, lens, looks
@@ -21,46 +19,11 @@ from mha_viz.generation import Sampling
 from mha_viz.model import Model
 from mha_viz.session.samples import DEFAULT
 
-ROOT = Path(__file__).resolve().parent.parent
 LONG = "The king gave the princess a golden ring. " * 30
 
 
 def page(**link: str) -> AppTest:
-    test = AppTest.from_file(str(ROOT / "pages" / "_frame.py"), default_timeout=120)
-    for name, value in link.items():
-        test.query_params[name] = value
-    test.switch_page("next_token.py")
-    return finished(test.run())
-
-
-def finished(test: AppTest) -> AppTest:
-    """Runs until no work is under way."""
-    end = time.monotonic() + 90
-    while any(b.label == "Stop" for b in test.button) and time.monotonic() < end:
-        time.sleep(0.2)
-        test.run()
-    return test
-
-
-def html(test: AppTest) -> str:
-    return " ".join(h.proto.body for h in test.get("html"))
-
-
-def charts(test: AppTest) -> list[dict]:
-    return [json.loads(chart.proto.spec) for chart in test.get("plotly_chart")]
-
-
-def alts(test: AppTest) -> str:
-    return " ".join(chart.proto.alt for chart in test.get("plotly_chart"))
-
-
-def said(test: AppTest) -> str:
-    boxes = [box.value for kind in (test.error, test.warning, test.info) for box in kind]
-    return " ".join(boxes).replace("\\", "")
-
-
-def button(test: AppTest, label: str):  # type: ignore[no-untyped-def]
-    return next(b for b in test.button if b.label == label)
+    return finished(opened("next_token", **link))
 
 
 def texts(chart: dict) -> list[list[str]]:
@@ -86,7 +49,7 @@ def test_every_part_opens_from_a_link_without_a_word_of_complaint(part: str) -> 
     test = page(expects=part)
     assert not test.exception
     assert said(test) == ""
-    assert alts(test), "each chart is told in words"
+    assert " ".join(alts(test)), "each chart is told in words"
 
 
 def test_a_part_that_is_not_there_gets_a_word() -> None:
@@ -100,7 +63,7 @@ def test_every_position_names_what_the_model_expects_and_what_follows(bundled: M
     ids = bundled.trace(DEFAULT).token_ids
     found = join(list(expected(bundled, ids)))
     test = page(likeliest="3")
-    rows = texts(charts(test)[-1])
+    rows = texts(figures(test)[-1])
     assert len(rows) == 3 + 4
     for rank in range(3):
         wanted = [name(bundled, token) for token in found.ids[:, rank]]
@@ -116,7 +79,7 @@ def test_every_position_names_what_the_model_expects_and_what_follows(bundled: M
 def test_the_frames_are_around_the_tokens_that_follow(bundled: Model) -> None:
     ids = bundled.trace(DEFAULT).token_ids
     found = join(list(expected(bundled, ids)))
-    chart = charts(page(likeliest="10"))[-1]
+    chart = figures(page(likeliest="10"))[-1]
     frames = next(trace for trace in chart["data"] if trace.get("mode") == "lines")
     corners = [(x, y) for x, y in zip(frames["x"], frames["y"], strict=True) if x is not None]
     framed = {(round(x + 0.47), round(y + 0.47)) for x, y in corners[::5]}
@@ -159,14 +122,14 @@ def test_the_lens_names_the_top_token_of_each_layer(bundled: Model) -> None:
     ids = bundled.trace(DEFAULT).token_ids
     layers = list(lens(bundled, ids))
     test = page(expects="Logit lens")
-    rows = texts(charts(test)[-1])
+    rows = texts(figures(test)[-1])
     assert len(rows) == 5 + 1
     for row, layer in zip(rows, layers, strict=False):
         wanted = name(bundled, layer.ids[-1, 0])
         assert row[-1] in (wanted, f"<b>{wanted}</b>")
     assert rows[4][-1] == "<b>·ring</b>", "bold is what the model ends with"
     assert "At <b>·golden</b> (16) the model puts <b>·ring</b> first" in html(test)
-    assert f"after L3 ·ring {layers[-1].probabilities[-1, 0]:.2f}" in alts(test)
+    assert f"after L3 ·ring {layers[-1].probabilities[-1, 0]:.2f}" in " ".join(alts(test))
 
 
 @pytest.mark.parametrize("colour", ["top token", "final token", "next token"])
@@ -179,7 +142,7 @@ def test_the_colour_of_the_lens_is_the_probability_that_it_names(
         "final token": np.stack([layer.final for layer in layers]),
         "next token": np.stack([layer.following for layer in layers]),
     }[colour]
-    chart = charts(page(expects="Logit lens", lens_colour=colour))[-1]
+    chart = figures(page(expects="Logit lens", lens_colour=colour))[-1]
     cells = next(trace for trace in chart["data"] if trace["type"] == "heatmap")
     drawn = np.frombuffer(_bytes(cells["z"]), dtype="<f4").reshape(wanted.shape)
     np.testing.assert_allclose(drawn, np.sqrt(wanted), atol=1e-6)
@@ -207,7 +170,7 @@ def test_the_steps_are_those_of_the_model(bundled: Model) -> None:
     assert f"Position 20 becomes **{name(bundled, step.token)}**" in words
     assert f"The filters left {step.n_left} token" in words
     assert "The step read 1 token; 19 were in the cache." in words
-    chart = charts(test)[-1]
+    chart = figures(test)[-1]
     assert [bars["name"] for bars in chart["data"]] == ["the model", "drawn from"]
     for bars, values in zip(chart["data"], (step.before, step.after), strict=True):
         np.testing.assert_allclose(bars["x"], values, atol=1e-6)

@@ -3,12 +3,14 @@
 import base64
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import streamlit as st
+from script import ROOT, component, figures, opened, said
 from streamlit.testing.v1 import AppTest
 
 from mha_viz import checkpoints, devices
@@ -17,7 +19,7 @@ from mha_viz.session.messages import plain
 from mha_viz.session.samples import DEFAULT, SAMPLES
 from mha_viz.session.strip import pack
 
-ROOT = Path(__file__).resolve().parent.parent
+app = partial(opened, "attention")
 CASES = [
     case
     for case in json.loads((ROOT / "tests" / "cases" / "texts.json").read_text(encoding="utf-8"))
@@ -32,27 +34,8 @@ def _fresh_caches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     st.cache_data.clear()
 
 
-def app(**link: str) -> AppTest:
-    test = AppTest.from_file(str(ROOT / "pages" / "_frame.py"), default_timeout=60)
-    for name, value in link.items():
-        test.query_params[name] = value
-    return test.run()
-
-
-def figures(test: AppTest) -> list[dict]:
-    return [json.loads(chart.proto.spec) for chart in test.get("plotly_chart")]
-
-
 def lead(test: AppTest) -> str:
     return next(h.proto.body for h in test.get("html") if 'class="lead"' in h.proto.body)
-
-
-def strip(test: AppTest) -> dict:
-    return json.loads(test.get("bidi_component")[0].proto.json)
-
-
-def said(test: AppTest) -> str:
-    return " ".join(box.value for kind in (test.error, test.warning, test.info) for box in kind)
 
 
 def test_the_first_page_shows_the_bundled_model_on_a_sample() -> None:
@@ -70,10 +53,10 @@ def test_the_first_page_shows_the_bundled_model_on_a_sample() -> None:
 def test_a_link_restores_head_token_window_and_colour(at: str) -> None:
     test = app(at=at, token="5", window="4-9-2-7", colour="weight", sink="true", text="a b c d e f")
     assert not test.exception
-    assert strip(test)["at"] == at
-    assert strip(test)["token"] == 5
-    assert strip(test)["window"] == [4, 9, 2, 7]
-    assert strip(test)["scale"] == "weight"
+    assert component(test, "strip")["at"] == at
+    assert component(test, "strip")["token"] == 5
+    assert component(test, "strip")["window"] == [4, 9, 2, 7]
+    assert component(test, "strip")["scale"] == "weight"
     assert test.text_area(key="text").value == "a b c d e f"
     assert test.toggle(key="sink").value
 
@@ -109,7 +92,7 @@ def test_an_odd_link_never_breaks_the_page(link: dict[str, str]) -> None:
 def test_every_case_is_drawn_with_a_row_for_each_token(case: dict[str, str]) -> None:
     test = app(text=case["text"].encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
     assert not test.exception
-    data = strip(test)
+    data = component(test, "strip")
     assert len(data["tokens"]) == len(figures(test)[1]["layout"]["yaxis"]["tickvals"]) or (
         len(data["tokens"]) > 60
     )
@@ -117,11 +100,11 @@ def test_every_case_is_drawn_with_a_row_for_each_token(case: dict[str, str]) -> 
 
 def test_an_empty_text_asks_for_one_and_keeps_what_was_shown() -> None:
     test = app()
-    before = strip(test)["tokens"]
+    before = component(test, "strip")["tokens"]
     test.text_area(key="text").set_value("").run()
     assert not test.exception
     assert "Type a sentence" in said(test)
-    assert strip(test)["tokens"] == before
+    assert component(test, "strip")["tokens"] == before
     test.button[0].click().run()
     assert "Type a sentence" not in said(test)
     assert test.text_area(key="text").value == next(iter(SAMPLES.values()))
@@ -145,12 +128,12 @@ def test_a_text_over_the_limit_is_cut_with_a_word(extra: int) -> None:
     text = " the" * (1024 + extra)
     test = app(text=text)
     assert not test.exception
-    assert len(strip(test)["tokens"]) == 1024
+    assert len(component(test, "strip")["tokens"]) == 1024
     if extra:
-        assert plain(f"{extra:,} left out at the end") in said(test)
+        assert f"{extra:,} left out at the end" in said(test)
         test.session_state["cut"] = "start"
         test.run()
-        assert plain(f"{extra:,} left out at the start") in said(test)
+        assert f"{extra:,} left out at the start" in said(test)
     else:
         assert said(test) == ""
     assert test.text_area(key="text").value == text
@@ -186,7 +169,7 @@ def test_a_link_to_a_model_that_is_fetched_later_keeps_its_head(
     assert not test.exception
     assert said(test) == ""
     assert "<b>L11 H7</b>" in lead(test)
-    assert strip(test)["token"] == 2
+    assert component(test, "strip")["token"] == 2
 
 
 @pytest.mark.parametrize("name", ["a sentence.", "<img src=x>", "x" * 300, "a//b"])
@@ -225,19 +208,17 @@ def test_what_a_visitor_typed_is_never_markdown() -> None:
 
 
 def test_dark_is_drawn_in_dark_colours() -> None:
-    test = AppTest.from_file(str(ROOT / "pages" / "_frame.py"), default_timeout=60)
-    test.context["theme"] = "dark"
-    test.run()
+    test = app(theme="dark")
     assert figures(test)[1]["data"][0]["colorscale"][0][1] == "#23252F"
 
 
 def test_a_text_beyond_all_reason_gets_a_word_and_the_picture_stays() -> None:
     test = app()
-    before = strip(test)["tokens"]
+    before = component(test, "strip")["tokens"]
     test.text_area(key="text").set_value("a" * 1_000_000).run()
     assert not test.exception
-    assert plain("1,000,000 characters") in said(test)
-    assert strip(test)["tokens"] == before
+    assert "1,000,000 characters" in said(test)
+    assert component(test, "strip")["tokens"] == before
     assert len(test.text_area(key="text").value) == 1_000_000
 
 

@@ -1,10 +1,10 @@
 """The Pruning page as a script: what is off is in the link, and the numbers are the lab's."""
 
-import json
-import time
+from functools import partial
 from pathlib import Path
 
 import pytest
+from script import ROOT, button, component, figures, finished, html, opened, said
 from streamlit.testing.v1 import AppTest
 
 from mha_viz import checkpoints, pruning
@@ -12,40 +12,11 @@ from mha_viz.model import Model
 from mha_viz.session import jobs
 from mha_viz.session.samples import DEFAULT
 
-ROOT = Path(__file__).resolve().parent.parent
-
-
-def page(**link: str) -> AppTest:
-    test = AppTest.from_file(str(ROOT / "pages" / "_frame.py"), default_timeout=120)
-    for name, value in link.items():
-        test.query_params[name] = value
-    test.switch_page("pruning.py")
-    return test.run()
-
-
-def html(test: AppTest) -> str:
-    return " ".join(h.proto.body for h in test.get("html"))
+page = partial(opened, "pruning")
 
 
 def board(test: AppTest) -> dict:
-    return json.loads(test.get("bidi_component")[0].proto.json)
-
-
-def said(test: AppTest) -> str:
-    return " ".join(box.value for kind in (test.error, test.warning, test.info) for box in kind)
-
-
-def button(test: AppTest, label: str):  # type: ignore[no-untyped-def]
-    return next(b for b in test.button if b.label == label)
-
-
-def finished(test: AppTest) -> AppTest:
-    """Runs until no work is under way."""
-    end = time.monotonic() + 90
-    while any(b.label == "Stop" for b in test.button) and time.monotonic() < end:
-        time.sleep(0.3)
-        test.run()
-    return test
+    return component(test, "board")
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +45,7 @@ def test_with_nothing_off_nothing_changes() -> None:
 
 def test_a_head_that_is_not_there_is_named_and_left_out() -> None:
     test = page(off="L9H1-L1H1-nonsense")
-    assert "has no L9 H1" in said(test).replace("\\", "")
+    assert "has no L9 H1" in said(test)
     assert board(test)["off"] == ["L1H1"]
 
 
@@ -139,7 +110,7 @@ def test_curves_end_without_heads_and_say_how_many_can_go() -> None:
     link = {"lab": "Curves", "curve_texts": "1", "curve_every": "8", "orders": "exact"}
     test = finished(page(**link))
     assert not test.exception
-    charts = [json.loads(chart.proto.spec) for chart in test.get("plotly_chart")]
+    charts = figures(test)
     curve = charts[-1]["data"][0]
     assert curve["name"] == "exact"
     assert curve["x"] == [0, 8, 16, 24]
@@ -157,11 +128,7 @@ def test_a_model_without_heads_opens_on_every_page(
 ) -> None:
     cut = [(0, 1), (1, 0)] if gone == "some" else [(i, h) for i in range(2) for h in range(4)]
     checkpoints.save(pruning.pruned_model(tiny, cut), tmp_path / "few")
-    test = AppTest.from_file(str(ROOT / "pages" / "_frame.py"), default_timeout=120)
-    test.query_params["model"] = str(tmp_path / "few")
-    test.query_params["text"] = "the cat sat on the mat"
-    test.switch_page(f"{name}.py")
-    test.run()
+    test = opened(name, model=str(tmp_path / "few"), text="the cat sat on the mat")
     assert not test.exception
     assert "nan" not in html(test)
     broken = "Something broke" in said(test)

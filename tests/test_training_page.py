@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import math
 import socket
 import threading
@@ -10,20 +9,20 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import numpy as np
 import pytest
+import script
+from script import ROOT, html, opened, said
 from streamlit.testing.v1 import AppTest
 
 from mha_viz.charmodel import MIN_CHARACTERS, Settings, train
 from mha_viz.errors import SourceError, TextError
 from mha_viz.session import comparison, corpora, jobs
-from mha_viz.session.messages import plain
 from mha_viz.session.numbers import table_csv
 
-ROOT = Path(__file__).resolve().parent.parent
 TEXT = corpora.Text("a text", "so it goes. " * 200, 8)
 
 
@@ -34,22 +33,20 @@ def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpora, "_fetched", [])
 
 
-def page(**link: str) -> AppTest:
-    test = AppTest.from_file(str(ROOT / "pages" / "_frame.py"), default_timeout=60)
-    for name, value in link.items():
-        test.query_params[name] = value
-    return test.run().switch_page("training.py").run()
+page = partial(opened, "training")
 
 
 def figures(test: AppTest) -> dict[str, dict]:
     """By the kind of their first trace: scatter is the chart of losses, heatmap the patterns."""
-    specs = [json.loads(chart.proto.spec) for chart in test.get("plotly_chart")]
-    return {spec["data"][0]["type"] if spec["data"] else "scatter": spec for spec in specs}
+    return {
+        spec["data"][0]["type"] if spec["data"] else "scatter": spec
+        for spec in script.figures(test)
+    }
 
 
 def words(test: AppTest) -> str:
-    boxes = [b.value for kind in (test.error, test.warning, test.info, test.caption) for b in kind]
-    return " ".join(boxes + [h.proto.body for h in test.get("html")])
+    captions = " ".join(caption.value for caption in test.caption)
+    return " ".join([said(test), captions, html(test)])
 
 
 def press(test: AppTest, name: str) -> AppTest:
@@ -98,7 +95,7 @@ def test_a_bad_value_in_a_link_falls_back_with_a_word(link: dict[str, str]) -> N
     test = page(**link)
     assert not test.exception
     (name,) = link
-    assert plain(f"The link asks for {name}") in words(test)
+    assert f"The link asks for {name}" in words(test)
     assert "scatter" in figures(test)
 
 

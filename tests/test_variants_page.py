@@ -12,6 +12,7 @@ import pytest
 import streamlit as st
 import torch
 from conftest import everything
+from script import ROOT, finished, opened, said
 from streamlit.testing.v1 import AppTest
 from torch.nn import functional as F
 
@@ -21,14 +22,12 @@ from mha_viz.counting import GPT2_SIZES, KNOWN_MODELS
 from mha_viz.model import Model
 from mha_viz.pruning.surgery import pruned_model
 from mha_viz.session import jobs, running
-from mha_viz.session.messages import plain
 from mha_viz.session.reference_text import Reference
 from mha_viz.session.running import Told
 from mha_viz.session.variants import PARTS, cache, losses, masks, sharing, stepper
 from mha_viz.texts import measuring_texts
 from mha_viz.variants import grouped_gpt2
 
-ROOT = Path(__file__).resolve().parent.parent
 FIGURES = {"Shared keys": 2, "KV cache": 3, "FlashAttention": 3, "Masks": 2}
 
 
@@ -43,21 +42,7 @@ def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def page(part: str, **link: str) -> AppTest:
-    test = AppTest.from_file(str(ROOT / "pages" / "_frame.py"), default_timeout=120)
-    for name, value in {"variants": part, **link}.items():
-        test.query_params[name] = value
-    test.switch_page("variants.py")
-    return test.run()
-
-
-def finished(test: AppTest) -> AppTest:
-    """The page after the measurement that runs beside it."""
-    end = time.monotonic() + 60
-    while [button for button in test.button if button.label == "Stop"]:
-        assert time.monotonic() < end
-        time.sleep(0.05)
-        test.run()
-    return test
+    return opened("variants", **{"variants": part, **link})
 
 
 def figure(test: AppTest, key: str) -> dict[str, Any]:
@@ -77,10 +62,6 @@ def numbers(values: Any) -> np.ndarray:
 def words(test: AppTest) -> str:
     shown = [h.proto.body for h in test.get("html")]
     return " ".join([*shown, *(m.value for m in test.markdown), *(c.value for c in test.caption)])
-
-
-def said(test: AppTest) -> str:
-    return " ".join(box.value for kind in (test.error, test.warning, test.info) for box in kind)
 
 
 @pytest.fixture
@@ -136,7 +117,7 @@ def test_nothing_of_a_text_or_a_name_becomes_markup(part: str) -> None:
 def test_a_bad_value_in_a_link_falls_back_with_a_word(part: str, name: str, value: str) -> None:
     test = page(part, **{name: value})
     assert not test.exception
-    assert plain(f"The link asks for {name} = {value}") in said(test)
+    assert f"The link asks for {name} = {value}" in said(test)
 
 
 @pytest.mark.parametrize("part", list(PARTS))
@@ -149,7 +130,7 @@ def test_a_model_without_some_of_its_heads_gets_a_clear_word(
     test = page(part, at="L1H2", text="the cat", new="5")
     st.cache_resource.clear()
     assert not test.exception
-    assert plain("The link asks for at = L1H2, which is not there; L0H0 is shown") in said(test)
+    assert "The link asks for at = L1H2, which is not there; L0H0 is shown" in said(test)
     if part == "Shared keys":
         assert "Heads were taken out" in said(test)
     if part == "KV cache":

@@ -14,7 +14,7 @@ from mha_viz.figures.theme import NORMAL, STAGE, THEMES
 from mha_viz.heads import summary
 from mha_viz.session import models
 from mha_viz.session.chart import CONFIG as CONFIG
-from mha_viz.session.chart import chart
+from mha_viz.session.chart import chart, steady
 from mha_viz.session.messages import escaped
 from mha_viz.session.models import TITLES
 from mha_viz.session.strip import token_strip
@@ -71,7 +71,7 @@ def heatmap(view: View) -> None:
         view.scale, view.dim_sink, view.stage, view.theme.name, _trace=view.trace,
     )  # fmt: skip
     with st.container(key="map_box", height="stretch"):
-        chart(figure, key="head_map", height="stretch", alt=_alt(view))
+        steady(figure, key="head_map", alt=_alt(view))
 
 
 def measures(view: View) -> None:

@@ -1,6 +1,7 @@
 """Every chart of a page: drawn without Plotly's bar, told in words, and there to be taken away."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
@@ -9,6 +10,12 @@ import streamlit as st
 from mha_viz.export import Picture, Table
 
 CONFIG = {"displayModeBar": False, "doubleClick": False, "scrollZoom": False, "showTips": False}
+_steady = st.components.v2.component(
+    "mha_viz_steady",
+    html='<div class="steady" role="figure"></div>',
+    js=(Path(__file__).parent / "steady.js").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
 
 
 def chart(
@@ -26,9 +33,21 @@ def chart(
     `name` is what files are called, the key unless given; `place` is where it is drawn; `table`
     makes the numbers where the figure does not carry them.
     """
-    drawn: dict[str, Picture] = st.session_state.setdefault("drawn", {})
-    drawn[key] = Picture(name or key, figure, alt, table)
+    drawn()[key] = Picture(name or key, figure, alt, table)
     place.plotly_chart(figure, key=key, alt=alt, theme=None, config=CONFIG, **how)
+
+
+def steady(figure: go.Figure, *, key: str, alt: str) -> None:
+    """A chart that stays on the page while its figure changes, as high as the place it is in.
+
+    The page needs another chart, of `chart`, which brings Plotly along.
+    """
+    drawn()[key] = Picture(key, figure, alt)
+    with st.container(key=key, height="stretch"):
+        _steady(
+            key=f"steady {key}", height="stretch",
+            data={"spec": figure.to_json(), "alt": alt, "config": CONFIG},
+        )  # fmt: skip
 
 
 def square(figure: go.Figure, key: str, alt: str) -> None:
@@ -56,5 +75,5 @@ def forget() -> None:
 
 def drawn() -> dict[str, Picture]:
     """The charts of this run by their keys."""
-    found: dict[str, Picture] = st.session_state.get("drawn", {})
+    found: dict[str, Picture] = st.session_state.setdefault("drawn", {})
     return found

@@ -241,7 +241,7 @@ class Lens {
   connect(name, gd) {
     const overlay = element("div", "");
     overlay.style.cssText = "position:absolute;inset:0;pointer-events:none;z-index:5;overflow:hidden";
-    gd.style.position = "relative";
+    if (getComputedStyle(gd).position === "static") gd.style.position = "relative";
     gd.append(overlay);
     const handlers = name === "map" ? this.mapHandlers(gd) : this.gridHandlers();
     const still = finger(gd);
@@ -290,7 +290,7 @@ class Lens {
       plotly_click: ({ points }) => this.pin(this.cell(points[0]).query),
       plotly_doubleclick: () => this.zoom(null),
       plotly_relayout: (change) => {
-        if ("xaxis.range[0]" in change || "yaxis.range[0]" in change) this.zoom(this.ranges(gd));
+        if ("xaxis.range[0]" in change || "yaxis.range[0]" in change) this.zoomed(gd);
       },
     };
   }
@@ -327,6 +327,17 @@ class Lens {
     const y = event.clientY + 14 + height > innerHeight ? event.clientY - height - 14 : event.clientY + 14;
     box.style.left = `${Math.max(4, x)}px`;
     box.style.top = `${Math.max(4, y)}px`;
+  }
+
+  // A part is whole tokens; a drag that leaves out none, or no more than before, is taken back.
+  zoomed(gd) {
+    const T = this.tokens.length;
+    const whole = [0, T, 0, T];
+    const part = this.ranges(gd);
+    const window = String(part) === String(whole) ? null : part;
+    if (String(window) !== String(this.window)) return this.zoom(window);
+    const [q0, q1, k0, k1] = window ?? whole;
+    globalThis.Plotly.relayout(gd, { "xaxis.range": [k0 - 0.5, k1 - 0.5], "yaxis.range": [q1 - 0.5, q0 - 0.5] });
   }
 
   ranges(gd) {
