@@ -64,13 +64,15 @@ def main() -> int:
     print_machine(quick=asked.quick)
     rows: list[Row] = []
     missing: list[str] = []
-    for name in asked.only or MEASURES:
-        print(f"measuring {name} …", file=sys.stderr, flush=True)
-        try:
-            rows += MEASURES[name](asked.quick)
-        except NotMeasured as error:
-            missing.append(f"{name} was not measured: {error}")
-    print_table(rows)
+    try:
+        for name in asked.only or MEASURES:
+            print(f"measuring {name} …", file=sys.stderr, flush=True)
+            try:
+                rows.extend(MEASURES[name](asked.quick))
+            except NotMeasured as error:
+                missing.append(f"{name} was not measured: {error}")
+    finally:
+        print_table(rows)  # what was measured before a fault too
     for line in missing:
         print(f"\n{line}")
     return 0 if all(row.met for row in rows) and not missing else 1

@@ -29,7 +29,10 @@ class Part:
     data: list[object]
 
 
-def _record(name: str, *, html: str = "", css: str = "", js: str = "") -> Callable[..., None]:
+def _record(
+    name: str, *, html: str = "", css: str = "", js: str = "", isolate_styles: bool = True
+) -> Callable[..., None]:
+    del isolate_styles  # here each has a page of its own
     part = PARTS[name] = Part(html, css, js, [])
 
     def call(*, data: object, **_: object) -> None:

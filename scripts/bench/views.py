@@ -54,8 +54,7 @@ class Line:
 def views(quick: bool) -> Iterator[Row]:
     """The table of all views, printed; and a row for each of the two goals."""
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
-        lines = list(_measured(browser, Path(folder), quick))
-    _print(lines)
+        lines = list(_printed(_measured(browser, Path(folder), quick)))
     most = max((line for line in lines if line.ours), key=lambda line: line.n_bytes)
     yield Row(
         "The largest of all views, sent", "", show(most.n_bytes / 1e3, "kB"), "",
@@ -139,12 +138,15 @@ def _of_peer(peer: "Peer", browser: "Browser", folder: Path, quick: bool) -> Ite
         )  # fmt: skip
 
 
-def _print(lines: Sequence[Line]) -> None:
+def _printed(lines: Iterator[Line]) -> Iterator[Line]:
+    """The same lines, each printed as it comes."""
     print("| View | T | Shown | Sent | Server | Drawn |")
     print("|---|---:|---|---:|---:|---:|")
     for line in lines:
         sent = show(line.n_bytes / 1e3, "kB") if line.n_bytes else ""
         server = show(line.server, "ms") if line.n_bytes else ""
         drawn = "" if line.drawn is None else show(line.drawn, "ms")
-        print(f"| {line.name} | {line.T} | {line.shown} | {sent} | {server} | {drawn} |")
-    print(flush=True)
+        row = f"| {line.name} | {line.T} | {line.shown} | {sent} | {server} | {drawn} |"
+        print(row, flush=True)
+        yield line
+    print()
