@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from mha_viz.errors import HeadNotFound, ShapeError, TextError
 from mha_viz.gpt2 import GPT2
@@ -82,26 +82,48 @@ def direct_effects(
     TextError for a token that the model does not have.
     """
     _check_trace(model, trace)
-    network, T = model.network, trace.n_tokens
-    if not -T <= position < T:
-        raise ShapeError(f"position = {position}; the text has {T} tokens, counted from 0.")
     chosen = _tokens(model, tokens)
-    parts = _Parts(network, torch.tensor([trace.token_ids], device=model.device), position % T)
-    to_logits = _frozen(network.ln_f, parts.resid)
-    W_U = network.W_U.weight[torch.tensor(chosen, device=model.device)].float()
-
-    def effect(part: Tensor) -> Array:
-        out: Array = (to_logits(part) @ W_U.T).cpu().numpy()
-        return out
-
+    parts = _parts(model, trace, position)
+    W_U = model.network.W_U.weight[torch.tensor(chosen, device=model.device)].float()
     return Effects(
         tokens=chosen,
-        embedding=effect(parts.embedding),
-        heads=effect(parts.heads),
-        attention_bias=effect(parts.attention_bias),
-        mlps=effect(parts.mlps),
-        constant=(network.ln_f.bias.float() @ W_U.T).cpu().numpy(),
+        embedding=parts.effect(parts.embedding, W_U),
+        heads=parts.effect(parts.heads, W_U),
+        attention_bias=parts.effect(parts.attention_bias, W_U),
+        mlps=parts.effect(parts.mlps, W_U),
+        constant=(model.network.ln_f.bias.float() @ W_U.T).cpu().numpy(),
     )
+
+
+@torch.inference_mode()
+def head_effect(
+    model: Model,
+    trace: Trace,
+    layer: int,
+    head: int,
+    *,
+    position: int = -1,
+    told: Callable[[float], object] = lambda share: None,
+) -> Array:
+    """`[V]`: the direct effect of one head on the logits of the whole vocabulary.
+
+    It is that head of `direct_effects`. The model runs once more; `told` gets the share that is
+    done after every layer, and may raise to stop. Raises HeadNotFound, and ShapeError as there.
+    """
+    _check_trace(model, trace)
+    _W_O(model.network, layer, head)  # raises where there is none
+    parts = _parts(model, trace, position, told)
+    return parts.effect(parts.heads[layer, head], model.network.W_U.weight.float())
+
+
+def _parts(
+    model: Model, trace: Trace, position: int, told: Callable[[float], object] = lambda share: None
+) -> "_Parts":
+    T = trace.n_tokens
+    if not -T <= position < T:
+        raise ShapeError(f"position = {position}; the text has {T} tokens, counted from 0.")
+    ids = torch.tensor([trace.token_ids], device=model.device)
+    return _Parts(model.network, ids, position % T, told)
 
 
 def indirect_object(model: Model) -> NDArray[np.float64]:
@@ -127,7 +149,9 @@ def indirect_object(model: Model) -> NDArray[np.float64]:
 class _Parts:
     """What was added to the residual stream at one position, in float32, and the sum of it."""
 
-    def __init__(self, network: GPT2, ids: Tensor, position: int) -> None:
+    def __init__(
+        self, network: GPT2, ids: Tensor, position: int, told: Callable[[float], object]
+    ) -> None:
         cfg = network.config
         resid = network.wte(ids) + network.wpe.weight[: ids.shape[1]]
         self.embedding = resid[0, position].float()
@@ -145,14 +169,18 @@ class _Parts:
             if block.attn.W_O.bias is not None:
                 self.attention_bias[layer] = block.attn.W_O.bias.float()
             self.mlps[layer] = mlp[0, position].float()
-        self.resid = resid[0, position].float()
+            told((layer + 1) / cfg.n_layers)
+        self._ln_f = network.ln_f
+        self._sigma = (resid[0, position].float().var(unbiased=False) + network.ln_f.eps).sqrt()
 
+    def effect(self, part: Tensor, W_U: Tensor) -> Array:
+        """What a part `[..., C]` adds to the logits of the rows of W_U `[n, C]`: `[..., n]`.
 
-def _frozen(ln_f: nn.LayerNorm, resid: Tensor) -> Callable[[Tensor], Tensor]:
-    """ln_f without its bias and with the scale that it has on `resid`: a linear map `[..., C]`."""
-    sigma = (resid.var(unbiased=False) + ln_f.eps).sqrt()
-    gamma = ln_f.weight.float()
-    return lambda part: (part - part.mean(dim=-1, keepdim=True)) / sigma * gamma
+        The last LayerNorm, without its bias and at the scale that it has in this run, is linear.
+        """
+        centred = part - part.mean(dim=-1, keepdim=True)
+        out: Array = (centred / self._sigma * self._ln_f.weight.float() @ W_U.T).cpu().numpy()
+        return out
 
 
 def _W_O(network: GPT2, layer: int, head: int) -> Tensor:

@@ -11,6 +11,7 @@ from conftest import random_gpt2
 from mha_viz.effects import (
     NAMES,
     direct_effects,
+    head_effect,
     indirect_object,
     value_norms,
 )
@@ -122,6 +123,30 @@ def test_every_term_is_that_of_transformers(tiny: Model, theirs: Any, position: 
             np.testing.assert_allclose(found.heads[layer, head], logits(out), **close)
     expected = record["logits"][position, tokens].numpy()
     np.testing.assert_allclose(found.total, expected, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize(("layer", "head", "position"), [(0, 3, -1), (1, 0, 4)])
+def test_one_head_alone_is_a_row_of_all(tiny: Model, layer: int, head: int, position: int) -> None:
+    trace = tiny.trace(TEXT)
+    shares: list[float] = []
+    found = head_effect(tiny, trace, layer, head, position=position, told=shares.append)
+    expected = direct_effects(tiny, trace, position=position).heads[layer, head]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    assert shares == [0.5, 1.0]
+    with pytest.raises(HeadNotFound, match="L9 H0"):
+        head_effect(tiny, trace, 9, 0)
+
+
+def test_the_effect_of_a_head_can_be_stopped_between_layers(tiny: Model) -> None:
+    shares: list[float] = []
+
+    def stop(share: float) -> None:
+        shares.append(share)
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        head_effect(tiny, tiny.trace(TEXT), 0, 0, told=stop)
+    assert shares == [0.5]
 
 
 def test_heads_that_share_keys_or_were_taken_out(tiny: Model) -> None:

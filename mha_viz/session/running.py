@@ -19,6 +19,7 @@ T = TypeVar("T")
 QUICK = 0.5  # seconds that a page waits for work before it shows progress
 MULTIPLY_ADDS = 3e11  # that start without being asked: seconds on one core
 TICK = 0.6  # seconds between two looks at it
+KEPT = 32  # results of a visitor; of more, the oldest are computed again when they are asked for
 
 
 class Halt(Exception):
@@ -56,6 +57,7 @@ def results(
         leave(slot, unless=name)
         st.session_state[f"slot {slot}"] = name
     job: Job[T] | None = jobs.mine(name)
+    _keep(name)
     if job is None:
         again = st.session_state.pop(f"again {name}", False)
         if cost and not again and not st.button("Measure", key=f"start {name}", help=cost):
@@ -77,6 +79,18 @@ def results(
         problem(job.error)
         st.button("Start again", on_click=_forget, args=(name,), key=f"restart {name}")
     return list(job.results), not job.active
+
+
+def _keep(name: str) -> None:
+    """Remembers which results were looked at last, and lets go of what nobody looks at any more."""
+    names: list[str] = st.session_state.setdefault("results kept", [])
+    if name in names:
+        names.remove(name)
+    names.append(name)
+    while len(names) > KEPT:
+        oldest = names.pop(0)
+        jobs.forget(oldest)
+        st.session_state.pop(f"told {oldest}", None)
 
 
 def leave(slot: str, *, unless: str = "") -> None:

@@ -113,7 +113,7 @@ def _cells(values: Array, colours: Colours, top: float, width: int = HALF) -> Se
 
 
 def direct_effect(T: int) -> Sent:
-    effect = effects.direct_effects(model(), traced(T)).heads[AT]
+    effect = effects.head_effect(model(), traced(T), *AT)
     chosen = np.argsort(-effect, kind="stable")[:PUSHED]
     values = (effect[chosen] - effect.mean()).tolist()
     return figure(pushes(_names(chosen.tolist()), values, LIGHT), HALF, pushes_height(PUSHED))

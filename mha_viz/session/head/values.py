@@ -1,6 +1,8 @@
 """The Values part: how much each weight moves, and what the head says of the next token."""
 
 import math
+from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import plotly.graph_objects as go
@@ -18,7 +20,7 @@ from mha_viz.session.head import cells
 from mha_viz.session.head.maps import LABELS, part_shown, save, seen_weights, weight_map
 from mha_viz.session.messages import escaped
 from mha_viz.session.numbers import download_table
-from mha_viz.session.running import may_start
+from mha_viz.session.running import Told, may_start, results
 from mha_viz.session.view import View
 from mha_viz.trace import Array
 
@@ -131,38 +133,51 @@ def _next_token(view: View) -> None:
         f"What this head says of the token after {at}",
         f"its direct effect on the logits, against the mean over all {V:,} tokens.",
     )
-    work = float(view.about.n_parameters) * view.trace.n_tokens
+    multiply_adds = float(view.about.n_parameters) * view.trace.n_tokens
     if not may_start(
-        f"effect {view.words} {view.token}", work, "Compute",
+        f"effect {view.words} {view.token}", multiply_adds, "Compute",
         "This runs the whole model once more on a long text.",
     ):  # fmt: skip
         return
-    with st.spinner("Following the head to the logits…", show_time=True):
-        effect = _effect(view.words, view.layer, view.head, view.token, _view=view)
-    order = np.argsort(-effect, kind="stable")
-    n = min(PUSHED, len(order) // 2)
-    for column, name, chosen in zip(
-        st.columns(2, gap="medium"), ("raised", "lowered"), (order[:n], order[::-1][:n]),
+    found, _ = results(
+        f"effect {view.words} {view.at} {view.token}", partial(_effect, view), total=1,
+        what="heads", slot="effect",
+    )  # fmt: skip
+    if not found:
+        return
+    ids, values = found[0]
+    n = min(PUSHED, V // 2)
+    for column, name, ends in zip(
+        st.columns(2, gap="medium"), ("raised", "lowered"), (slice(n), slice(-1, -n - 1, -1)),
         strict=True,
     ):  # fmt: skip
         with column:
-            _pushed(view, name, chosen.tolist(), effect)
+            _pushed(view, name, ids[ends], values[ends])
     st.caption(
         "(z W_O^h) through the last LayerNorm, at the scale of this run, and W_U (Elhage et al. "
         "2021). A number added to all logits changes no probability, so the mean is taken off. "
         "What later layers make of the head's output is not in it, and they may undo it."
     )
-    kept = [*order[:SAVED], *order[max(SAVED, len(order) - SAVED) :]]
     download_table(
         "direct_effect.csv", ["token id", "token", "direct effect on the logit"],
-        [[int(i), view.model.read([int(i)])[0].label, float(effect[i])] for i in kept],
+        [[i, view.model.read([i])[0].label, value] for i, value in zip(ids, values, strict=True)],
         label="Effects as CSV",
     )  # fmt: skip
 
 
-def _pushed(view: View, name: str, ids: list[int], effect: Array) -> None:
-    labels = [token.label for token in (view.model.read([i])[0] for i in ids)]
-    values = [float(effect[i]) for i in ids]
+def _effect(view: View, told: Told) -> Iterator[tuple[list[int], list[float]]]:
+    """The tokens that are raised most and lowered most, SAVED of each, and by how much."""
+    found = effects.head_effect(
+        view.model, view.trace, view.layer, view.head, position=view.token, told=told
+    )
+    found = found - found.mean()
+    order = np.argsort(-found, kind="stable")
+    ends = np.concatenate([order[:SAVED], order[max(SAVED, len(order) - SAVED) :]])
+    yield ends.tolist(), found[ends].tolist()
+
+
+def _pushed(view: View, name: str, ids: list[int], values: list[float]) -> None:
+    labels = [view.model.read([i])[0].label for i in ids]
     caption(f"{name.capitalize()} most", "change of the logit, in nats against the mean.")
     chart(
         pushes(labels, values, view.theme, sizes=view.sizes),
@@ -170,11 +185,3 @@ def _pushed(view: View, name: str, ids: list[int], effect: Array) -> None:
         alt=f"Tokens {name} most: "
         + ", ".join(f"{t} {v:+.3f}" for t, v in zip(labels, values, strict=True)),
     )  # fmt: skip
-
-
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _effect(words: str, layer: int, head: int, position: int, *, _view: View) -> Array:
-    found = effects.direct_effects(_view.model, _view.trace, position=position)
-    logits = found.heads[layer, head]
-    out: Array = logits - logits.mean()
-    return out
