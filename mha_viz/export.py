@@ -28,13 +28,15 @@ Table = tuple[list[str], list[list[Any]]]  # header, rows
 class Picture:
     """A figure with what is said of it: its name for files, and the caption under it.
 
-    `table` makes its numbers where the figure does not carry them, as an image does not.
+    `table` makes its numbers where the figure does not carry them, as an image does not. `plotted`
+    says that Plotly has drawn it on the page, and not a component that makes its own pictures.
     """
 
     name: str
     figure: go.Figure = field(repr=False)
     caption: str = ""
     table: Callable[[], Table] | None = field(default=None, repr=False)
+    plotted: bool = True
 
     def csv(self) -> str:
         """The numbers as CSV."""

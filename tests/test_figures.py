@@ -15,7 +15,7 @@ from mha_viz.errors import HeadNotFound
 from mha_viz.figures import scale
 from mha_viz.figures.grid import LEVELS, head_grid, thumbnail_size
 from mha_viz.figures.heatmap import MAX_CELLS, MAX_TICKS, Window, clamp_window, head_heatmap, whole
-from mha_viz.figures.notebook import all_heads, one_head
+from mha_viz.figures.notebook import all_heads, head_view, one_head
 from mha_viz.figures.text import literal
 from mha_viz.figures.theme import DARK, LIGHT, THEMES, colorscale, config_toml, rgb
 from mha_viz.model import Model
@@ -221,5 +221,8 @@ def test_a_notebook_gets_the_figures_of_the_app_in_one_call(bundled: Model) -> N
     assert list(figure.layout.xaxis.ticktext) == list(trace.tokens)
     assert (figure.layout.width, figure.layout.title.text) == (500, "bundled L3 H4")
     assert len(all_heads(trace).layout.images) == 1
-    with pytest.raises(HeadNotFound):
-        one_head(trace, 9, 0)
+    lines = head_view(trace, [(3, 4), (0, 1)], size=500)
+    assert {line.name for line in lines.data[:-1]} == {"L3 H4", "L0 H1"}
+    for draw in (lambda: one_head(trace, 9, 0), lambda: head_view(trace, [(9, 0)])):
+        with pytest.raises(HeadNotFound):
+            draw()

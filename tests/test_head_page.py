@@ -1,6 +1,8 @@
 """The Head page as a script: what it says are the numbers of the head that the link names."""
 
 import base64
+import csv
+import io
 import re
 from functools import partial
 
@@ -285,6 +287,25 @@ def test_long_work_waits_to_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> Non
     assert not any(alt.startswith("Tokens raised") for alt in alts(test))
     next(b for b in test.button if b.label == "Compute").click().run()
     assert any(alt.startswith("Tokens raised") for alt in alts(test))
+
+
+def test_the_lines_can_be_taken_away_with_their_numbers(bundled: Model) -> None:
+    test = page(look="Lines", at=AT, beside="L0H1", most="1", threshold="0.2")
+    assert "lines" not in test.session_state["drawn"]
+    test.toggle(key="take").set_value(True).run()
+    assert not test.exception
+    picture = test.session_state["drawn"]["lines"]
+    assert "Lines of L3 H0, L0 H1: " in picture.caption
+    rows = list(csv.DictReader(io.StringIO(picture.csv())))
+    found = {(r["head"], int(r["from"]), int(r["to"])): float(r["weight"]) for r in rows}
+    trace = bundled.trace(DEFAULT)
+    for layer, head in ((3, 0), (0, 1)):
+        pattern = trace.pattern(layer, head)
+        for query, row in enumerate(pattern):
+            key = int(row.argmax())
+            told = found.get((f"L{layer} H{head}", query, key), 0.0)
+            assert told == pytest.approx(row[key] if row[key] >= 0.2 else 0.0, abs=1e-6)
+    assert "PNG and SVG: the buttons under the drawing." in [c.value for c in test.caption]
 
 
 # --- the sink -------------------------------------------------------------------------------------

@@ -1,12 +1,16 @@
 """Figures from a trace in one call, for notebooks; the app draws the same ones.
 
 from mha_viz.checkpoints import load
-from mha_viz.figures.notebook import all_heads, one_head
+from mha_viz.figures.notebook import all_heads, head_view, one_head
 one_head(load("gpt2").trace("When Mary and John went to the store"), 5, 1)
 """
 
+from collections.abc import Sequence
+
 import plotly.graph_objects as go
 
+from mha_viz import explain
+from mha_viz.figures import head_view as lines
 from mha_viz.figures.grid import head_grid, thumbnail_size
 from mha_viz.figures.heatmap import Window, head_heatmap
 from mha_viz.figures.scale import Scale
@@ -46,6 +50,31 @@ def all_heads(
     )
     height = size * trace.n_layers // trace.n_heads
     return _framed(figure, f"{trace.model}, all heads", size, height, colours.page)
+
+
+def head_view(
+    trace: Trace,
+    heads: Sequence[tuple[int, int]],
+    *,
+    most: int = 4,
+    threshold: float = 0.05,
+    upright: bool = True,
+    theme: str = "light",
+    size: int = 640,
+) -> go.Figure:
+    """Lines from each token to the `most` that it looks at, for several heads (layer, head).
+
+    No line is drawn for a weight below the threshold. Raises HeadNotFound, and ShapeError for
+    `most` below 1.
+    """
+    colours = THEMES[theme]
+    found = [
+        (f"L{layer} H{head}",
+         explain.lines(trace.pattern(layer, head), most=most, threshold=threshold))
+        for layer, head in heads
+    ]  # fmt: skip
+    figure = lines.head_view(found, trace.tokens, colours, upright=upright)
+    return _framed(figure, f"{trace.model}, lines", size, figure.layout.height, colours.page)
 
 
 def _framed(figure: go.Figure, title: str, width: int, height: int, page: str) -> go.Figure:

@@ -50,6 +50,12 @@ def steady(figure: go.Figure, *, key: str, alt: str) -> None:
         )  # fmt: skip
 
 
+def aside(make: Callable[[], go.Figure], *, key: str, alt: str, table: Callable[[], Table]) -> None:
+    """What a component draws by itself, as a figure to take away; made only where that is open."""
+    if st.session_state.get("take"):
+        drawn()[key] = Picture(key, make(), alt, table, plotted=False)
+
+
 def square(figure: go.Figure, key: str, alt: str) -> None:
     """A figure as high as it is wide, on a screen of any width."""
     with st.container(key=f"square_{key}", height="stretch"):

@@ -38,10 +38,13 @@ def offer(view: View) -> None:
         key = st.selectbox("Figure", list(pictures), key="take_figure")
         picture = pictures[key]
         name = _file_name(f"{picture.name}-{view.at}")
-        _save(
-            key=f"save {key}",
-            data={"key": key, "name": name, "page": view.theme.page, "rim": view.theme.control},
-        )
+        if picture.plotted:
+            _save(
+                key=f"save {key}",
+                data={"key": key, "name": name, "page": view.theme.page, "rim": view.theme.control},
+            )
+        else:
+            st.caption("PNG and SVG: the buttons under the drawing.")
         figure = picture.figure
         text, facts = origin() or (view.trace.text, _of_model(view))
         facts = _link() | facts | _made()

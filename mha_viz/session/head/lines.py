@@ -10,10 +10,12 @@ import streamlit as st
 
 from mha_viz import explain
 from mha_viz.explain import Lines
+from mha_viz.figures.head_view import head_view
 from mha_viz.figures.theme import THEMES
 from mha_viz.heads.patterns import kept_heads
 from mha_viz.session import link, models
 from mha_viz.session.attention import caption
+from mha_viz.session.chart import aside
 from mha_viz.session.choices import one_of
 from mha_viz.session.messages import notice
 from mha_viz.session.numbers import download_table
@@ -39,6 +41,7 @@ ROW = 8  # lines of a token and a head, at most
 SENT = 20_000  # lines of all heads that can light up
 AT_REST = 3_000  # of them, drawn while none is lit; more would be one grey area, and slow
 LISTED = 40  # lines of the table
+NAMED = 3  # lines of the sentence that tells the drawing
 DIRECTIONS = ["vertical", "horizontal"]
 HEADER = ["head", "from", "token from", "to", "token to", "weight"]
 Head = tuple[int, int]
@@ -77,8 +80,18 @@ def show(view: View) -> None:
         left, right = st.container(), st.container()
     with left:
         _draw(view, heads, sent, direction)
+    rows = _rows(view, heads, sent)
     with right:
-        _table(view, heads, sent)
+        _table(rows)
+    named = [(f"L{layer} H{head}", one) for (layer, head), one in zip(heads, sent, strict=True)]
+    aside(
+        lambda: head_view(
+            named, view.trace.tokens, view.theme, upright=direction == DIRECTIONS[0],
+            sizes=view.sizes,
+        ),
+        key="lines", alt=f"Lines of {', '.join(name for name, _ in named)}: {_told(rows)}.",
+        table=lambda: (HEADER, rows),
+    )  # fmt: skip
 
 
 def _heads(view: View) -> list[Head]:
@@ -195,8 +208,8 @@ def _on_pin() -> None:
         del st.query_params["side"]
 
 
-def _table(view: View, heads: list[Head], sent: list[Lines]) -> None:
-    """The same lines in words, the strongest first, and all of them as a file."""
+def _rows(view: View, heads: list[Head], sent: list[Lines]) -> list[list[Any]]:
+    """A row for each line, the strongest first, under HEADER."""
     tokens = view.trace.tokens
     lines = [
         (float(weight), f"L{layer} H{head}", int(i), int(j))
@@ -204,8 +217,19 @@ def _table(view: View, heads: list[Head], sent: list[Lines]) -> None:
         for i, j, weight in zip(one.queries, one.keys, one.weights, strict=True)
     ]
     lines.sort(key=lambda line: -line[0])
-    rows = [[name, i, tokens[i], j, tokens[j], round(weight, 6)] for weight, name, i, j in lines]
-    listed = [row for row in rows if row[1]][:LISTED]  # the first token has no choice
+    return [[name, i, tokens[i], j, tokens[j], round(weight, 6)] for weight, name, i, j in lines]
+
+
+def _told(rows: list[list[Any]]) -> str:
+    """The strongest lines in words; the first token has no choice."""
+    strongest = [row for row in rows if row[1]][:NAMED]
+    words = [f"{a} ({i}) looks at {b} ({j}) {w:.2f}" for _, i, a, j, b, w in strongest]
+    return ", ".join(words) or "none from token 1 on"
+
+
+def _table(rows: list[list[Any]]) -> None:
+    """The same lines in words, the strongest first, and all of them as a file."""
+    listed = [row for row in rows if row[1]][:LISTED]
     caption("In words", f"the {len(listed)} strongest lines, from token 1 on.")
     if listed:
         table(HEADER, listed, height=min(430, 38 + 35 * len(listed)))
