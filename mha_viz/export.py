@@ -10,6 +10,7 @@ import html
 import io
 import json
 import platform
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -65,6 +66,16 @@ def matrix_csv(matrix: NDArray[np.float32], rows: Sequence[str] = ()) -> str:
     return table_csv(header, body)
 
 
+def head_table(names: Sequence[str], *values: NDArray[Any]) -> Table:
+    """A row for each head, from numbers `[L, H]`; one that was taken out has none."""
+    rows = [
+        [layer, head, *(float(one[layer, head]) for one in values)]
+        for layer, head in np.ndindex(values[0].shape)
+        if np.isfinite([one[layer, head] for one in values]).all()
+    ]
+    return ["layer", "head", *names], rows
+
+
 def figure_table(figure: go.Figure) -> Table:
     """A row for each mark of the figure: trace, place on both axes with its label, and value.
 
@@ -82,7 +93,7 @@ def figure_table(figure: go.Figure) -> Table:
         if len(written) != len(marks):
             written = [""] * len(marks)
         for (x, y, value), word in zip(marks, written, strict=True):
-            told = html.unescape(str(word))
+            told = _unmarked(str(word))
             rows.append([name, x, labels["x"].get(x, ""), y, labels["y"].get(y, ""), value, told])
     return ["trace", "x", "x label", "y", "y label", "value", "written"], rows
 
@@ -189,9 +200,14 @@ def _cells(trace: Mapping[str, Any]) -> list[tuple[Any, Any, Any]]:
 
 
 def _labels(axis: Mapping[str, Any]) -> dict[Any, str]:
-    """Places and labels of an axis; what was escaped for Plotly is text again."""
+    """Places and labels of an axis, without the markup and the escapes that Plotly is given."""
     places, texts = _list(axis.get("tickvals")), _list(axis.get("ticktext"))
-    return {p: html.unescape(str(t)) for p, t in zip(places, texts, strict=False)}
+    return {p: _unmarked(str(t)) for p, t in zip(places, texts, strict=False)}
+
+
+def _unmarked(text: str) -> str:
+    """What Plotly shows for a text: each < of its own is escaped, so the others are markup."""
+    return html.unescape(re.sub(r"<[^>]*>", "", text.replace("<br>", " ")))
 
 
 def _list(values: Any) -> list[Any]:

@@ -47,6 +47,38 @@ def test_every_part_draws_on_a_phone_from_a_link_and_asks_nobody(
         assert chart.get_attribute("aria-label")
 
 
+MARK = """() => {
+  window.again = [];
+  for (const plot of document.querySelectorAll(".js-plotly-plot")) {
+    plot.dataset.stayed = "yes";
+    plot.on("plotly_afterplot", () => again.push(plot.closest("[class*=st-key-]").className));
+  }
+}"""
+ANEW = """() => [...again, ...[...document.querySelectorAll(".js-plotly-plot:not([data-stayed])")]
+  .map((plot) => plot.closest("[class*=st-key-]").className.match(/st-key-([\\w-]+)/)[1])]"""
+
+
+@pytest.mark.parametrize(
+    ("path", "link", "choice", "anew"),
+    [
+        ("head", {"look": "Why this weight"}, "by size", ["why_product"]),
+        ("head", {"look": "Why this weight"}, "Take it away", []),
+        ("head", {"look": "Values"}, "Take it away", []),
+        ("next_token", {}, "Take it away", []),
+        ("pruning", {"off": "L3H4"}, "Take it away", []),
+    ],
+)
+def test_a_choice_draws_anew_what_it_changes_and_nothing_else(
+    tab: Tab, path: str, link: dict[str, str], choice: str, anew: list[str]
+) -> None:
+    tab.open(path, **link)
+    tab.page.evaluate(MARK)
+    tab.page.get_by_text(choice, exact=True).click()
+    tab.page.wait_for_timeout(800)
+    tab.settle()
+    assert tab.page.evaluate(ANEW) == anew
+
+
 def test_the_walk_goes_on_with_the_arrow_keys(tab: Tab) -> None:
     tab.open("shapes", step="view")
     expect(tab.page.locator(".caption").first).to_contain_text("4. View as heads")

@@ -18,6 +18,21 @@ from mha_viz.figures.theme import LIGHT
 TOKENS = ["a", "=SUM(A1)", "<b>", "a", "$x$"]
 
 
+def test_labels_are_what_is_read_and_not_how_it_is_drawn() -> None:
+    drawn = go.Figure(
+        go.Heatmap(z=[[1.0, 2.0]]),
+        {"xaxis": {"tickvals": [0, 1], "ticktext": ["The<br>0", "<b>&lt;b&gt;</b>"]}},
+    )
+    assert [row[2] for row in export.figure_table(drawn)[1]] == ["The 0", "<b>"]
+
+
+def test_numbers_of_heads_leave_out_the_head_that_is_gone() -> None:
+    values = np.array([[0.5, np.nan], [0.25, 1.0]])
+    header, rows = export.head_table(["one", "two"], values, 2 * values)
+    assert header == ["layer", "head", "one", "two"]
+    assert rows == [[0, 0, 0.5, 1.0], [1, 0, 0.25, 0.5], [1, 1, 1.0, 2.0]]
+
+
 def pattern() -> np.ndarray:
     weights = np.tril(np.random.default_rng(0).random((5, 5))).astype(np.float32)
     found: np.ndarray = weights / weights.sum(axis=1, keepdims=True)

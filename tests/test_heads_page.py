@@ -73,6 +73,12 @@ def test_two_texts_are_aligned_and_compared(bundled: Model) -> None:
     assert "<u>·queen</u>" in html(test)
 
 
+def test_a_capsule_of_a_comparison_names_the_other_side() -> None:
+    assert page("compare.py", other_text="The cat sat.").session_state["noted"] == {
+        "Compared with the text": "The cat sat."
+    }
+
+
 def test_without_heads_the_layers_below_stay_as_they_are(bundled: Model) -> None:
     test = page("compare.py", against="without heads", off="L2H1")
     assert "without 1 head" in html(test)

@@ -43,6 +43,26 @@ def test_with_nothing_off_nothing_changes() -> None:
     assert "KL 0.000 nats at the end, 0.000 on average" in html(test)
 
 
+def test_the_curves_say_a_word_on_a_link_that_asks_for_what_is_not_there() -> None:
+    bad = page(lab="Curves", curve_texts="1", curve_every="12", orders="alphabetic", budget="900")
+    assert "The link asks for orders = alphabetic, which is not there" in said(bad)
+    assert "The link asks for budget = 900, which is not there" in said(bad)
+    good = page(lab="Curves", curve_texts="1", curve_every="12", orders="gradient", budget="2")
+    assert said(good) == ""  # though the box holds 2.0
+
+
+def test_names_of_heads_may_be_typed_as_they_are_read() -> None:
+    assert board(page(off="l3h4 and L0 H1"))["off"] == ["L0H1", "L3H4"]
+
+
+def test_a_capsule_names_what_was_removed_how_and_what_it_was_measured_on() -> None:
+    test = page(off="L3H4", way="mean", lab="By hand")
+    told = test.session_state["noted"]
+    assert told["Heads off"] == "L3 H4"
+    assert told["A removed head gives"] == "mean"
+    assert str(told["Reference text"]).startswith("reference text, SHA-256 ")
+
+
 def test_a_head_that_is_not_there_is_named_and_left_out() -> None:
     test = page(off="L9H1-L1H1-nonsense")
     assert "has no L9 H1" in said(test)

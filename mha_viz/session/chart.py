@@ -67,6 +67,19 @@ def made_of(text: str, facts: Mapping[str, object]) -> None:
     st.session_state["made_of"] = (text, dict(facts))
 
 
+def noted(**facts: object) -> None:
+    """Says what else decides the figures of this run; a capsule names it."""
+    st.session_state.setdefault("noted", {}).update(
+        {name.replace("_", " "): fact for name, fact in facts.items()}
+    )
+
+
+def notes() -> dict[str, object]:
+    """What `noted` was told in this run."""
+    found: dict[str, object] = st.session_state.get("noted", {})
+    return found
+
+
 def origin() -> tuple[str, dict[str, object]] | None:
     """The text and the facts that `made_of` was told in this run, if any."""
     found: tuple[str, dict[str, object]] | None = st.session_state.get("made_of")
@@ -77,6 +90,7 @@ def forget() -> None:
     """Forgets the charts of the run before."""
     st.session_state["drawn"] = {}
     st.session_state["made_of"] = None
+    st.session_state["noted"] = {}
 
 
 def drawn() -> dict[str, Picture]:

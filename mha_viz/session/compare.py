@@ -8,11 +8,12 @@ import streamlit as st
 from mha_viz import compare, pruning
 from mha_viz.compare import Alignment, Change
 from mha_viz.errors import MhaVizError
+from mha_viz.export import head_table
 from mha_viz.figures.head_map import head_map
 from mha_viz.figures.values import matrix_heatmap
 from mha_viz.session import inputs, models
 from mha_viz.session.attention import caption
-from mha_viz.session.chart import chart
+from mha_viz.session.chart import chart, noted
 from mha_viz.session.choices import one_of
 from mha_viz.session.messages import escaped, notice, problem
 from mha_viz.session.numbers import download, download_table
@@ -52,6 +53,7 @@ def _other_text(view: View) -> Other | None:
         st.info("Type a second text; tokens that both have in the same order are aligned.")
         return None
     found = inputs.traced(view.source, view.device, text, view.trace.cut)
+    noted(Compared_with_the_text=text)
     return None if found is None else Other(found[0], found[1], "the other text")
 
 
@@ -64,7 +66,9 @@ def _other_model(view: View) -> Other | None:
     if loaded is None:
         return None
     found = inputs.traced(source or "bundled", view.device, view.trace.text, view.trace.cut)
-    return None if found is None else Other(found[0], found[1], loaded.description.name)
+    about = loaded.description
+    noted(Compared_with=f"{about.name} ({about.source}), SHA-256 {about.weights_hash}")
+    return None if found is None else Other(found[0], found[1], about.name)
 
 
 def _without_heads(view: View) -> Other | None:
@@ -110,10 +114,11 @@ def _changes(words: str, others: str, *, _a: Trace, _b: Trace) -> tuple[Alignmen
 
 
 def _tokens(view: View, other: Other, alignment: Alignment) -> None:
+    n = len(alignment)
     caption(
         "Tokens",
-        f"{len(alignment)} stand in both in the same order and are aligned, as a diff finds them; "
-        "the others are struck through above and underlined below.",
+        f"{n} stand{'s' * (n == 1)} in both in the same order and {'is' if n == 1 else 'are'} "
+        "aligned, as a diff finds them; the others are struck through above and underlined below.",
     )
     sides = ((view.trace, alignment.a, "s"), (other.trace, alignment.b, "u"))
     lines = []
@@ -138,7 +143,8 @@ def _map(view: View, change: Change) -> None:
             name="change", sizes=view.sizes,
         ),
         key="change_map", on_select=_clicked, selection_mode="points",
-        height=min(560, 60 + 44 * L), alt=f"Change of each head, at most {top:.3f}.",
+        height=min(560, 60 + 44 * L), table=lambda: head_table(["change"], change.distance),
+        alt=f"Change of each head, at most {top:.3f}.",
     )  # fmt: skip
 
 

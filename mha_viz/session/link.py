@@ -1,6 +1,7 @@
 """What the address bar holds beyond the bound widgets, and what to say of a link that is off."""
 
 import time
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -43,15 +44,25 @@ def keep() -> None:
         st.query_params.update(changed)
 
 
-def strayed(name: str, taken: str, *, shown: str = "") -> str:
+def strayed(name: str, taken: str | Sequence[str], *, shown: str = "") -> str:
     """A word about a link whose value for `name` could not be used, for a while; else empty.
 
-    It stays for some seconds, since work that ends beside the page draws the page again.
+    `taken` is what is shown instead, or all of several. The word stays for some seconds, since work
+    that ends beside the page draws the page again.
     """
     said: dict[str, tuple[str, float]] = st.session_state.setdefault("said", {})
     asked = st.session_state.get("link", {}).pop(name, None)
-    if asked is not None and asked != taken:
+    several = [taken] if isinstance(taken, str) else taken
+    if asked is not None and not any(_same(asked, one) for one in several):
         word = f"The link asks for {name} = {asked[:60]}, which is not there; "
-        said[name] = f"{word}{shown or taken} is shown.", time.monotonic()
+        said[name] = f"{word}{shown or ', '.join(several) or 'none'} is shown.", time.monotonic()
     word, since = said.get(name, ("", 0.0))
     return word if time.monotonic() - since < STAYS else ""
+
+
+def _same(asked: str, taken: str) -> bool:
+    """Whether a link's value was taken; a number may be written in more than one way."""
+    try:
+        return asked == taken or float(asked) == float(taken)
+    except ValueError:
+        return False

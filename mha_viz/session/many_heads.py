@@ -13,7 +13,7 @@ from mha_viz.figures.race import race_chart
 from mha_viz.figures.values import matrix_heatmap
 from mha_viz.reference import head_reach
 from mha_viz.session.attention import caption, model_name
-from mha_viz.session.chart import chart
+from mha_viz.session.chart import chart, drawn
 from mha_viz.session.choices import a_number, one_of
 from mha_viz.session.messages import problem
 from mha_viz.session.numbers import download, download_table
@@ -106,6 +106,7 @@ def _draw_race(view: View, place: st.delta_generator.DeltaGenerator, done: Seque
         ),
         key=f"race {len(done)}", place=place, name="race", height=300, alt=last,
     )  # fmt: skip
+    drawn().pop(f"race {len(done) - 1}", None)  # this one has taken its place
 
 
 def reach(view: View, attention: MultiHeadAttention) -> None:

@@ -1,8 +1,10 @@
 """The Memory part of the Shapes page: cells, addresses, strides, and what torch refuses."""
 
+import numpy as np
 import streamlit as st
 
 from mha_viz import memory
+from mha_viz.export import Table
 from mha_viz.figures.storage import storage_figure
 from mha_viz.memory import Layout
 from mha_viz.session.attention import caption
@@ -56,7 +58,17 @@ def lesson(view: View, T: int, H: int, d_h: int) -> None:
             chart(
                 figure, key="storage", height="stretch", on_select=_clicked,
                 selection_mode="points", alt=_sentence(layout, cell),
+                table=lambda: _addresses(layout),
             )  # fmt: skip
+
+
+def _addresses(layout: Layout) -> Table:
+    """Every number with its address, and with the one it has in the first storage."""
+    rows = [
+        [head, position, number, int(address), int(layout.storage[address])]
+        for (head, position, number), address in np.ndenumerate(layout.cells)
+    ]
+    return ["head", "position", "number", "address", "address in [T, C]"], rows
 
 
 def refusal(T: int, H: int, d_h: int) -> None:

@@ -88,6 +88,15 @@ def show(view: View, name: str) -> None:
                 sizes=view.sizes,
             ),
             key="next", height=400,
+            table=lambda: (
+                ["id", "token", "as it is", "broken"],
+                [
+                    [int(i), token, float(b), float(a)]
+                    for i, token, b, a in zip(
+                        found.ids, labels, found.before, found.after, strict=True
+                    )
+                ],
+            ),
             alt="; ".join(
                 f"{token} {b:.2f}, broken {a:.2f}"
                 for token, b, a in zip(labels, found.before, found.after, strict=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 from mha_viz.errors import TextError
+from mha_viz.session.chart import noted
 from mha_viz.session.messages import plain, problem
 from mha_viz.texts import choosing_texts, measuring_texts, split_text
 
@@ -50,12 +51,14 @@ def reference() -> Reference:
             if file is None and st.button("Back to the project's own text"):
                 del state["reference_file"]
                 given = None
+    found = Reference("reference text", choosing_texts(), measuring_texts())
     if given is not None:
         try:
-            return _of_file(*given)
+            found = _of_file(*given)
         except TextError as error:
             problem(f"{given[0]}: {error} The project's own text is used.")
-    return Reference("reference text", choosing_texts(), measuring_texts())
+    noted(Reference_text=f"{found.name}, SHA-256 {found.key}…")
+    return found
 
 
 def _forget_file() -> None:

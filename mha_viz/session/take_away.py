@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from mha_viz import export
-from mha_viz.session.chart import drawn, origin
+from mha_viz.session.chart import drawn, notes, origin
 from mha_viz.session.view import View
 
 TITLE = "GPT-2 attention"
@@ -47,7 +47,7 @@ def offer(view: View) -> None:
             st.caption("PNG and SVG: the buttons under the drawing.")
         figure = picture.figure
         text, facts = origin() or (view.trace.text, _of_model(view))
-        facts = _link() | facts | _made()
+        facts = _link() | facts | notes() | _made()
         forms: dict[str, tuple[str, str, Callable[[], str | bytes]]] = {
             "HTML": (".html", "text/html",
                      partial(export.page, picture.name, [picture], facts, text)),

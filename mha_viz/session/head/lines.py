@@ -114,8 +114,7 @@ def _heads(view: View) -> list[Head]:
             on_click=_beside, args=([f"L{i}H{h}" for i, h in layer if h != view.head],),
             key="lines_layer",
         )  # fmt: skip
-    asked = state.get("link", {}).get("beside")
-    if word := link.strayed("beside", asked if asked in options else ", ".join(beside) or "none"):
+    if word := link.strayed("beside", beside):
         notice(word)
     named = dict.fromkeys([view.at, *beside])
     return [(int(layer), int(head)) for layer, head in (n[1:].split("H") for n in named)][:HEADS]

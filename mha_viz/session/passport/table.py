@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mha_viz import effects, heads
 from mha_viz.errors import MhaVizError
+from mha_viz.export import head_table
 from mha_viz.figures.head_map import head_map
 from mha_viz.heads import MEASURES, NOT_MEASURED
 from mha_viz.heads.roles import check, roles_for
@@ -67,6 +68,7 @@ def heads_by(view: View, frame: "pd.DataFrame", name: str) -> None:
     chart(
         figure, key="head_numbers", on_select=_clicked,
         selection_mode="points", height=min(560, 60 + 44 * shape[0]),
+        table=lambda: head_table([name], values),
         alt=f"{measure.title}: largest at L{best[0]} H{best[1]}, {values[best]:.3f}.",
     )  # fmt: skip
 

@@ -14,6 +14,7 @@ from mha_viz.figures.grid import mosaic_uri, thumbnail_size
 from mha_viz.figures.theme import Theme, mix
 from mha_viz.pruning import Head
 from mha_viz.session import models
+from mha_viz.session.chart import noted
 from mha_viz.session.messages import notice
 from mha_viz.session.view import View
 
@@ -24,7 +25,7 @@ _board = st.components.v2.component(
     css=(_HERE / "board.css").read_text(encoding="utf-8"),
     js=(_HERE / "board.js").read_text(encoding="utf-8"),
 )
-_NAME = re.compile(r"L(\d{1,4})H(\d{1,4})")
+_NAME = re.compile(r"L(\d{1,4}) ?H(\d{1,4})", re.IGNORECASE)
 HISTORY = 100  # steps that can be undone
 
 
@@ -50,6 +51,7 @@ def heads_off(view: View) -> tuple[Head, ...]:
         notice(f"“{typed[:60]}” names no head; write L3H4-L0H1, for example.")
     off = tuple(head for head in named if head in here)
     state["off_kept"], state["off_now"] = typed or "", off
+    noted(Heads_off=", ".join(f"L{layer} H{head}" for layer, head in off) or "none")
     return off
 
 

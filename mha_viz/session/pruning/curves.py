@@ -9,9 +9,11 @@ import streamlit as st
 from mha_viz import pruning
 from mha_viz.figures.pruning_curves import Curve, pruning_curves
 from mha_viz.pruning import Method, Point, Strategy
+from mha_viz.session import link
 from mha_viz.session.attention import caption
 from mha_viz.session.chart import chart
 from mha_viz.session.choices import a_number, one_of
+from mha_viz.session.messages import notice
 from mha_viz.session.numbers import download_table
 from mha_viz.session.reference_text import Reference
 from mha_viz.session.running import Told, leave, results
@@ -74,6 +76,9 @@ def choose(view: View, reference: Reference) -> Settings:
             "Budget, % of the loss", 0.0, 100.0, 1.0, 0.5, key="budget", bind="query-params",
             width=170,
         )  # fmt: skip
+    for word in (link.strayed("orders", picked), link.strayed("budget", str(budget))):
+        if word:
+            notice(word)
     return Settings(
         tuple(name for name in ORDERS if name in picked),
         int(n_texts),

@@ -8,6 +8,7 @@ import streamlit as st
 
 from mha_viz import pruning
 from mha_viz.errors import MhaVizError
+from mha_viz.export import head_table
 from mha_viz.figures.scatter import rank_scatter
 from mha_viz.pruning import Estimate, Method, Scores
 from mha_viz.session.attention import caption
@@ -150,6 +151,7 @@ def agreement(view: View, choice: Choice, exact: Estimate, other: Estimate, name
             names=("loss without the head (nats)", f"{name} estimate"), sizes=view.sizes,
         ),
         key="agreement", height=340,
+        table=lambda: head_table(["exact", name], exact.mean, other.mean),
         alt=f"Rank correlation of {name} with the exact sweep: {rho:.2f}.",
     )  # fmt: skip
 

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from mha_viz.pruning import METHODS, Fill, Method, make_fill
+from mha_viz.session.chart import noted
 from mha_viz.session.choices import one_of
 from mha_viz.session.reference_text import Reference
 from mha_viz.session.view import View
@@ -22,6 +23,7 @@ def way() -> Method:
     """The chosen way, with what it means."""
     chosen: Method = one_of("A removed head gives", METHODS, "zero", "way")
     st.caption(WORDS[chosen])
+    noted(A_removed_head_gives=chosen)
     return chosen
 
 

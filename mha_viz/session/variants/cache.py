@@ -31,7 +31,7 @@ MOST_PROMPT = 256  # tokens of a text that are continued; without a cache each c
 WINDOW = 72  # positions that are drawn
 AHEAD = 8  # of these, beyond the one that is made
 MOST_RUNS = 7
-WIDTHS = {"Kind": 110, "L": 45, "H": 45, "G": 45, "d_h": 45, "Context": 65, "Source": 360}
+WIDTHS = {"Kind": 110, "L": 45, "H": 45, "G": 45, "d_h": 45, "Context": 65}
 ENOUGH = 3.0  # seconds of measuring after which no further run begins
 
 
@@ -112,6 +112,13 @@ def _step(view: View, made: Generated, tokens: Sequence[str], at: int) -> None:
             first=first, sizes=view.sizes,
         ),
         key="cache_step", height=steps_height(end - first),
+        table=lambda: (
+            ["position", "token", "with the cache", "without"],
+            [
+                [i, tokens[i] if i <= position else "", kept[i], without[i]]
+                for i in range(first, end)
+            ],
+        ),
         alt=_sentence(tokens[position], position, at, first),
     )  # fmt: skip
 
@@ -238,17 +245,19 @@ def _table(known: Sequence[ModelSize], rows: Sequence[Cached], of: str) -> None:
         for m, row in zip(known, rows, strict=True)
     ]  # fmt: skip
     read = [
-        [*line[:7], *(in_bytes(n) for n in (row.own, *row.n_bytes)), line[-1]]
+        [*line[:7], *(in_bytes(n) for n in (row.own, *row.n_bytes))]
         for line, row in zip(numbers, rows, strict=True)
     ]
     st.dataframe(
-        {name: [line[i] for line in read] for i, name in enumerate(header)},
+        {name: [line[i] for line in read] for i, name in enumerate(header[:-1])},
         column_config={
             name: st.column_config.Column(width=width) for name, width in WIDTHS.items()
         },
         hide_index=True, key="known_models", height=35 * (len(read) + 1) + 3,
         alt="The numbers of each model, its cache and where they stand.",
     )  # fmt: skip
+    with st.expander("Where these numbers stand"):
+        st.text("\n".join(f"{model.name}: {model.source}" for model in known))
     download_table("cache_sizes.csv", header, numbers)
 
 
