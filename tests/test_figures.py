@@ -14,10 +14,12 @@ from PIL import Image
 from mha_viz.errors import HeadNotFound
 from mha_viz.figures import scale
 from mha_viz.figures.grid import LEVELS, head_grid, thumbnail_size
-from mha_viz.figures.heatmap import MAX_CELLS, MAX_TICKS, Window, clamp_window, head_heatmap, whole
+from mha_viz.figures.heatmap import head_heatmap
+from mha_viz.figures.labels import MAX_TICKS
 from mha_viz.figures.notebook import all_heads, head_view, one_head
 from mha_viz.figures.text import literal
 from mha_viz.figures.theme import DARK, LIGHT, THEMES, colorscale, config_toml, rgb
+from mha_viz.figures.window import MAX_CELLS, Window, clamp_window, whole
 from mha_viz.model import Model
 from mha_viz.trace import Array
 

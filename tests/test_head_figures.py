@@ -10,10 +10,10 @@ from mha_viz import explain
 from mha_viz.figures.cells import BAR, cell_map, largest
 from mha_viz.figures.dot_product import dot_product_figure
 from mha_viz.figures.head_view import MOST, head_view
-from mha_viz.figures.heatmap import Window
 from mha_viz.figures.ladder import Rung, ladder
 from mha_viz.figures.pushes import pushes
 from mha_viz.figures.theme import DARK, LIGHT, THEMES
+from mha_viz.figures.window import Window
 from mha_viz.trace import max_pool
 
 EVIL = "<b>&$x$"

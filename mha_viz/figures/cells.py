@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 from typing import Literal
-from unicodedata import east_asian_width
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from mha_viz.figures.heatmap import GAPS_UP_TO, LABEL, Window, whole
-from mha_viz.figures.text import literal
+from mha_viz.figures.heatmap import GAPS_UP_TO
+from mha_viz.figures.labels import pattern_axes, room
 from mha_viz.figures.theme import MONO, NORMAL, SANS, Theme, Type, colorscale, diverging_scale
-from mha_viz.tokens import shorten
+from mha_viz.figures.window import Window, whole
 from mha_viz.trace import Array
 
 Colours = Literal["signed", "root", "log"]
@@ -57,13 +56,14 @@ def cell_map(
         "hovertemplate": f"from %{{y}} to %{{x}}: %{{{shown}:.4~g}}{many}<extra></extra>",
         "colorbar": _bar(colours, top, theme, sizes),
     }  # fmt: skip
+    axes = pattern_axes(tokens, seen, theme, sizes, ticks)
     layout = {
         "template": "none", "dragmode": False, "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)", "font": {"family": SANS, "color": theme.ink},
-        "margin": {"l": _room(tokens, sizes), "t": _room(tokens, sizes), "r": 6, "b": BAR},
+        "margin": {"l": room(tokens, sizes), "t": room(tokens, sizes), "r": 6, "b": BAR},
         "hoverlabel": {"bgcolor": theme.surface, "bordercolor": theme.query,
                        "font": {"family": MONO, "size": sizes.tick + 1, "color": theme.ink}},
-        **_axes(tokens, seen, ticks, theme, sizes),
+        **{name: axis | {"fixedrange": True} for name, axis in axes.items()},
     }  # fmt: skip
     return go.Figure(data=[heatmap], layout=layout)
 
@@ -118,36 +118,3 @@ def _bar(colours: Colours, top: float, theme: Theme, sizes: Type) -> dict[str, o
 
 def _short(value: float) -> str:
     return f"{value:.3g}".replace("-", "−").replace("e−0", "e−")
-
-
-def _room(tokens: Sequence[str], sizes: Type) -> float:
-    shown = {shorten(token, LABEL) for token in tokens}
-    widest = max(sum(2 if east_asian_width(c) in "WF" else 1 for c in label) for label in shown)
-    return widest * 0.6 * sizes.tick + 10  # the advance of a monospaced letter is 0.6 em
-
-
-def _axes(
-    tokens: Sequence[str], seen: Window, most: int, theme: Theme, sizes: Type
-) -> dict[str, dict[str, object]]:
-    shared: dict[str, object] = {
-        "showgrid": False, "zeroline": False, "showline": False, "ticks": "", "fixedrange": True,
-        "constrain": "domain", "type": "linear", "ticklabeloverflow": "allow",
-        "tickfont": {"size": sizes.tick, "family": MONO, "color": theme.ink},
-    }  # fmt: skip
-
-    def labels(first: int, end: int) -> dict[str, object]:
-        at = list(range(first, end, -(-(end - first) // most)))
-        return {"tickvals": at, "ticktext": [literal(shorten(tokens[i], LABEL)) for i in at]}
-
-    keys = {
-        "side": "top", "tickangle": -90, "constraintoward": "left",
-        "range": [seen.first_key - 0.5, seen.end_key - 0.5],
-    }  # fmt: skip
-    queries = {
-        "scaleanchor": "x", "constraintoward": "top",
-        "range": [seen.end_query - 0.5, seen.first_query - 0.5],
-    }  # fmt: skip
-    return {
-        "xaxis": shared | keys | labels(seen.first_key, seen.end_key),
-        "yaxis": shared | queries | labels(seen.first_query, seen.end_query),
-    }

@@ -9,10 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from mha_viz.explain import Lines, strongest
-from mha_viz.figures.heatmap import LABEL, tick_positions
+from mha_viz.figures.labels import room, token_ticks
 from mha_viz.figures.text import literal
 from mha_viz.figures.theme import MONO, NORMAL, SANS, Theme, Type
-from mha_viz.tokens import shorten
 
 MOST = 3000  # lines of all heads; more would be one grey area
 STEPS = 10  # strengths; the lines of one head and strength are one trace
@@ -48,10 +47,10 @@ def head_view(
     second = {"yaxis": "y2"} if upright else {"xaxis": "x2"}
     nothing = {"type": "scatter", "x": [None], "y": [None], "hoverinfo": "skip"}
     traces.append(nothing | second | {"showlegend": False})
-    room = 0.6 * sizes.tick * max(len(shorten(token, LABEL)) for token in tokens) + 14
-    ends = {"l": room, "r": room, "t": 34, "b": 40}
+    side = room(tokens, sizes)
+    ends = {"l": side, "r": side, "t": 34, "b": 40}
     if not upright:
-        ends = {"l": 12, "r": 12, "t": room, "b": room + 34}
+        ends = {"l": 12, "r": 12, "t": side, "b": side + 34}
     layout: dict[str, object] = {
         "template": "none", "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
         "margin": ends, "dragmode": False, "hovermode": "closest",
@@ -65,7 +64,7 @@ def head_view(
     if upright:
         layout["height"] = length + 74
     else:
-        layout["height"] = ACROSS + 2 * room + 34
+        layout["height"] = ACROSS + 2 * side + 34
     return go.Figure(data=traces, layout=layout)
 
 
@@ -107,14 +106,12 @@ def _broken(begin: np.ndarray, end: np.ndarray) -> np.ndarray:
 def _axes(
     tokens: Sequence[str], theme: Theme, sizes: Type, upright: bool
 ) -> dict[str, dict[str, object]]:
-    at = tick_positions(0, len(tokens))
-    labels = [literal(shorten(tokens[i], LABEL)) for i in at]
     bare: dict[str, object] = {
         "showgrid": False, "zeroline": False, "showline": False, "ticks": "", "fixedrange": True,
     }  # fmt: skip
     rows = bare | {
         "range": [len(tokens) - 0.5, -0.5] if upright else [-0.5, len(tokens) - 0.5],
-        "tickvals": at, "ticktext": labels, "ticklabeloverflow": "allow",
+        "ticklabeloverflow": "allow", **token_ticks(tokens),
         "tickfont": {"size": sizes.tick, "family": MONO, "color": theme.ink},
     }  # fmt: skip
     titled = {"tickfont": {"size": sizes.note, "color": theme.muted}}

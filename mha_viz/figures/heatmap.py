@@ -1,55 +1,19 @@
 """One head's pattern: rows look from, columns look at, blank is masked."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from unicodedata import east_asian_width
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from mha_viz.figures.labels import pattern_axes, room
 from mha_viz.figures.scale import Scale, hidden, position, ticks
-from mha_viz.figures.text import literal
 from mha_viz.figures.theme import MONO, NORMAL, SANS, Theme, Type, colorscale
-from mha_viz.tokens import shorten
+from mha_viz.figures.window import Window, whole
 from mha_viz.trace import Array, max_pool
 
-MAX_CELLS = 256  # a side; more than that is pooled
-MAX_TICKS = 44  # labels a side, which touch on 540 pixels; Plotly takes seconds for hundreds
 GAPS_UP_TO = 40  # tokens, with a pixel of page between the cells
 ROOM_FOR_NOTES = 5  # tokens; below that the blank triangle is too small to write in
-LABEL = 12  # characters of a token on an axis
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """Half-open ranges of queries and keys: the part of a pattern that is looked at."""
-
-    first_query: int
-    end_query: int
-    first_key: int
-    end_key: int
-
-    @property
-    def block(self) -> int:
-        """Tokens a side that one cell stands for."""
-        longest = max(self.end_query - self.first_query, self.end_key - self.first_key)
-        return -(-longest // MAX_CELLS)
-
-
-def whole(n_tokens: int) -> Window:
-    """The window that shows everything."""
-    return Window(0, n_tokens, 0, n_tokens)
-
-
-def clamp_window(edges: Sequence[float], n_tokens: int) -> Window | None:
-    """A window from edges (queries from, to, keys from, to), or None where nothing is left out."""
-    numbers = [int(min(max(edge, 0), n_tokens)) for edge in edges]
-    q0, q1, k0, k1 = numbers
-    if q1 - q0 < 1 or k1 - k0 < 1:
-        return None
-    window = Window(q0, q1, k0, k1)
-    return None if window == whole(n_tokens) else window
 
 
 def head_heatmap(
@@ -97,68 +61,22 @@ def head_heatmap(
         "x": 1, "y": 0.72, "xanchor": "right", "yanchor": "top", "align": "right",
         "showarrow": False, "font": {"size": sizes.note, "color": theme.muted},
     }  # fmt: skip
+    margins = {
+        "l": room(tokens, sizes, seen.first_query, seen.end_query),
+        "t": room(tokens, sizes, seen.first_key, seen.end_key), "r": 6, "b": 6,
+    }  # fmt: skip
     layout: dict[str, object] = {
         "template": "none", "dragmode": "zoom", "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)", "margin": _margins(tokens, seen, sizes),
+        "plot_bgcolor": "rgba(0,0,0,0)", "margin": margins,
         "font": {"family": SANS, "color": theme.ink},
         "hoverlabel": {"bgcolor": theme.surface, "bordercolor": theme.query,
                        "font": {"family": MONO, "size": sizes.tick + 1, "color": theme.ink}},
         "shapes": [dimmed] if dim_sink and k0 == 0 else [],
         "annotations": [note] if roomy else [],
-        **_axes(tokens, seen, theme, sizes),
+        **pattern_axes(tokens, seen, theme, sizes),
     }  # fmt: skip
     # One construction: each update of a figure costs as much as the whole of it.
     return go.Figure(data=[heatmap], layout=layout)
-
-
-def tick_positions(first: int, end: int) -> list[int]:
-    """The positions that get a label: all of them, or every k-th."""
-    step = -(-(end - first) // MAX_TICKS)
-    return list(range(first, end, step))
-
-
-def _margins(tokens: Sequence[str], seen: Window, sizes: Type) -> dict[str, float]:
-    """Room for the longest label on either side; Plotly's own measuring lays out twice."""
-
-    def room(first: int, end: int) -> float:
-        shown = [shorten(tokens[i], LABEL) for i in tick_positions(first, end)]
-        columns = max(sum(2 if east_asian_width(c) in "WF" else 1 for c in s) for s in shown)
-        return columns * 0.6 * sizes.tick + 10  # the advance of a monospaced letter is 0.6 em
-
-    return {
-        "l": room(seen.first_query, seen.end_query),
-        "t": room(seen.first_key, seen.end_key),
-        "r": 6,
-        "b": 6,
-    }
-
-
-def _axes(
-    tokens: Sequence[str], seen: Window, theme: Theme, sizes: Type
-) -> dict[str, dict[str, object]]:
-    shared: dict[str, object] = {
-        "showgrid": False, "zeroline": False, "showline": False, "ticks": "",
-        "constrain": "domain", "type": "linear",
-        "ticklabeloverflow": "allow",  # else Plotly measures each label again: half of a draw
-        "tickfont": {"size": sizes.tick, "family": MONO, "color": theme.ink},
-    }  # fmt: skip
-
-    def labels(first: int, end: int) -> dict[str, object]:
-        at = tick_positions(first, end)
-        return {"tickvals": at, "ticktext": [literal(shorten(tokens[i], LABEL)) for i in at]}
-
-    keys = {
-        "side": "top", "tickangle": -90, "constraintoward": "left",
-        "range": [seen.first_key - 0.5, seen.end_key - 0.5],
-    }  # fmt: skip
-    queries = {
-        "scaleanchor": "x", "constraintoward": "top",
-        "range": [seen.end_query - 0.5, seen.first_query - 0.5],
-    }  # fmt: skip
-    return {
-        "xaxis": shared | keys | labels(seen.first_key, seen.end_key),
-        "yaxis": shared | queries | labels(seen.first_query, seen.end_query),
-    }
 
 
 def _corner_is_blank(masked: NDArray[np.bool_]) -> bool:

@@ -12,9 +12,10 @@ import plotly.graph_objects as go
 from mha_viz import explain
 from mha_viz.figures import head_view as lines
 from mha_viz.figures.grid import head_grid, thumbnail_size
-from mha_viz.figures.heatmap import Window, head_heatmap
+from mha_viz.figures.heatmap import head_heatmap
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.theme import THEMES
+from mha_viz.figures.window import Window
 from mha_viz.trace import Trace
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from mha_viz.figures.heatmap import LABEL, tick_positions
+from mha_viz.figures.labels import LABEL, tick_positions
 from mha_viz.figures.text import literal
 from mha_viz.figures.theme import MONO, NORMAL, SANS, Theme, Type
 from mha_viz.tokens import shorten

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from mha_viz.figures.heatmap import LABEL, MAX_TICKS
+from mha_viz.figures.labels import LABEL, MAX_TICKS
 from mha_viz.figures.text import literal
 from mha_viz.figures.theme import MONO, NORMAL, SANS, Theme, Type, colorscale, diverging_scale
 from mha_viz.tokens import shorten

@@ -8,9 +8,10 @@ import streamlit as st
 
 from mha_viz.export import Table
 from mha_viz.figures.grid import head_grid, thumbnail_size
-from mha_viz.figures.heatmap import Window, head_heatmap, whole
+from mha_viz.figures.heatmap import head_heatmap
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.theme import NORMAL, STAGE, THEMES
+from mha_viz.figures.window import Window, whole
 from mha_viz.heads import summary
 from mha_viz.session import models
 from mha_viz.session.chart import CONFIG as CONFIG

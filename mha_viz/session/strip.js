@@ -239,10 +239,7 @@ class Lens {
   }
 
   connect(name, gd) {
-    const overlay = element("div", "");
-    overlay.style.cssText = "position:absolute;inset:0;pointer-events:none;z-index:5;overflow:hidden";
-    if (getComputedStyle(gd).position === "static") gd.style.position = "relative";
-    gd.append(overlay);
+    const overlay = layer(gd);
     const handlers = name === "map" ? this.mapHandlers(gd) : this.gridHandlers();
     const still = finger(gd);
     handlers.plotly_afterplot = () => {
@@ -257,7 +254,7 @@ class Lens {
     const remove = () => {
       for (const [event, handler] of Object.entries(handlers)) gd.removeListener?.(event, handler);
       overlay.remove();
-      tip().style.display = "none";
+      hideTip();
     };
     const plot = { gd, overlay, remove };
     this.frame();
@@ -284,7 +281,7 @@ class Lens {
         this.cellKey = key;
       },
       plotly_unhover: () => {
-        tip().style.display = "none";
+        hideTip();
         this.preview(null);
       },
       plotly_click: ({ points }) => this.pin(this.cell(points[0]).query),
@@ -310,23 +307,13 @@ class Lens {
   }
 
   tooltip(query, key, event) {
-    const box = tip();
-    const colours = this.palette;
-    box.style.cssText = `position:fixed;z-index:1000;pointer-events:none;padding:6px 10px;border-radius:6px;
-      background:${colours.surface};color:${colours.ink};border:1px solid ${colours.query};
-      font:14px/1.4 "Source Code Pro",monospace;white-space:pre;max-width:90vw`;
-    const from = element("div", ""), to = element("div", ""), weight = element("div", "");
-    from.append("from ", isolated(this.tokens[query][0]), ` (${query})`);
-    to.append("to   ", isolated(this.tokens[key][0]), ` (${key})`);
-    weight.style.fontWeight = "650";
-    weight.append(this.weight(query, key).toFixed(3));
-    if (this.data.block > 1) weight.append(` the largest of ${this.data.block} × ${this.data.block}`);
-    box.replaceChildren(from, to, weight);
-    const { width, height } = box.getBoundingClientRect();
-    const x = Math.min(event.clientX + 14, innerWidth - width - 4);
-    const y = event.clientY + 14 + height > innerHeight ? event.clientY - height - 14 : event.clientY + 14;
-    box.style.left = `${Math.max(4, x)}px`;
-    box.style.top = `${Math.max(4, y)}px`;
+    const { block } = this.data;
+    const most = block > 1 ? ` the largest of ${block} × ${block}` : "";
+    showTip([
+      ["from ", isolated(this.tokens[query][0]), ` (${query})`],
+      ["to   ", isolated(this.tokens[key][0]), ` (${key})`],
+      [bold(`${this.weight(query, key).toFixed(3)}${most}`)],
+    ], event, this.palette);
   }
 
   // A part is whole tokens; a drag that leaves out none, or no more than before, is taken back.
@@ -473,19 +460,6 @@ class Lens {
 const TAKEN = "input, textarea, select, [contenteditable], [role=listbox], [role=option], [role=tab], " +
   "[role=slider], [role=menu], [role=radiogroup], [role=combobox], [role=dialog]";
 
-function box(gd, x0, x1, y0, y1) {
-  const { xaxis, yaxis } = gd._fullLayout ?? {};
-  if (!xaxis?.l2p || !yaxis?.l2p) return null;
-  const clamp = (value, axis) => Math.min(Math.max(axis.l2p(value), 0), axis._length) + axis._offset;
-  const left = clamp(x0, xaxis), right = clamp(x1, xaxis);
-  const [top, bottom] = [clamp(y0, yaxis), clamp(y1, yaxis)].sort((a, b) => a - b);
-  if (right - left < 1 || bottom - top < 1) return null;
-  const node = element("div", "");
-  node.style.cssText = `position:absolute;box-sizing:border-box;border-radius:2px;left:${left}px;top:${top}px;` +
-    `width:${right - left}px;height:${bottom - top}px;`;
-  return node;
-}
-
 // A finger scrolls the page: it must neither zoom the map nor choose where it merely passed.
 function finger(gd) {
   const coarse = matchMedia("(pointer: coarse)").matches;
@@ -517,17 +491,6 @@ function thin(texts) {
   }
 }
 
-function tip() {
-  let node = document.getElementById("mha-viz-tip");
-  if (!node) {
-    node = element("div", "");
-    node.id = "mha-viz-tip";
-    node.style.display = "none";
-    document.body.append(node);
-  }
-  return node;
-}
-
 function element(tag, className, text) {
   const node = document.createElement(tag);
   if (className) node.className = className;
@@ -538,10 +501,6 @@ function element(tag, className, text) {
 function isolated(text) {
   const node = element("bdi", "", text);
   return node;
-}
-
-function bold(text) {
-  return element("b", "", text);
 }
 
 // A label with its leading space mark made lighter.

@@ -22,7 +22,7 @@ _strip = st.components.v2.component(
         '<div class="legend"></div></div>\n</div>'
     ),
     css=(_HERE / "strip.css").read_text(encoding="utf-8"),
-    js=(_HERE / "strip.js").read_text(encoding="utf-8"),
+    js="\n".join((_HERE / name).read_text(encoding="utf-8") for name in ("overlay.js", "strip.js")),
 )
 
 

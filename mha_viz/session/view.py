@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mha_viz.figures.heatmap import Window, clamp_window
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.theme import NORMAL, STAGE, Theme, Type
+from mha_viz.figures.window import Window, clamp_window
 from mha_viz.model import Description, Model
 from mha_viz.trace import Trace
 

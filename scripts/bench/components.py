@@ -43,8 +43,8 @@ def _record(
 
 with patch.object(v2, "component", _record):
     from mha_viz import explain
-    from mha_viz.figures.heatmap import whole
     from mha_viz.figures.theme import LIGHT
+    from mha_viz.figures.window import whole
     from mha_viz.session.head import lines
     from mha_viz.session.pruning.board import board
     from mha_viz.session.strip import token_strip

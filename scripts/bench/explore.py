@@ -32,7 +32,7 @@ from mha_viz.figures.cells import Colours, cell_map
 from mha_viz.figures.dot_product import dot_product_figure
 from mha_viz.figures.grid import head_grid, thumbnail_size
 from mha_viz.figures.head_map import head_map
-from mha_viz.figures.heatmap import head_heatmap, whole
+from mha_viz.figures.heatmap import head_heatmap
 from mha_viz.figures.ladder import Rung, ladder, ladder_height
 from mha_viz.figures.predictions import compare_predictions
 from mha_viz.figures.pruning_curves import Curve, pruning_curves
@@ -41,6 +41,7 @@ from mha_viz.figures.scatter import rank_scatter
 from mha_viz.figures.theme import LIGHT
 from mha_viz.figures.token_losses import token_losses
 from mha_viz.figures.values import matrix_heatmap
+from mha_viz.figures.window import whole
 from mha_viz.heads.rollout import rollout
 from mha_viz.session.compare import MOST_SHOWN
 from mha_viz.session.head.maps import LABELS, only_seen

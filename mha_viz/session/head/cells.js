@@ -52,11 +52,8 @@ class Cells {
   }
 
   connect(name, gd) {
-    const overlay = document.createElement("div");
+    const overlay = layer(gd);
     overlay.className = "rings";
-    overlay.style.cssText = "position:absolute;inset:0;pointer-events:none;z-index:5;overflow:hidden";
-    gd.style.position = "relative";
-    gd.append(overlay);
     const handlers = {
       plotly_click: ({ points }) => this.pick(name, points[0]),
       ...(this.data.maps.includes(name) && {
@@ -64,7 +61,7 @@ class Cells {
           gd.querySelector(".hoverlayer")?.style.setProperty("display", "none");
           this.tooltip(points[0], event);
         },
-        plotly_unhover: () => (tip().style.display = "none"),
+        plotly_unhover: () => hideTip(),
       }),
       plotly_afterplot: () => this.frame(),
     };
@@ -72,7 +69,7 @@ class Cells {
     const remove = () => {
       for (const [event, handler] of Object.entries(handlers)) gd.removeListener?.(event, handler);
       overlay.remove();
-      tip().style.display = "none";
+      hideTip();
     };
     this.frame();
     return { gd, overlay, remove };
@@ -106,23 +103,9 @@ class Cells {
       const end = Math.min(first + block, tokens.length) - 1;
       return block > 1 ? `${tokens[first]} (${first}) … ${tokens[end]} (${end})` : `${tokens[first]} (${first})`;
     };
-    const box = tip();
-    box.style.cssText = `position:fixed;z-index:1000;pointer-events:none;padding:6px 10px;border-radius:6px;
-      background:${colours.surface};color:${colours.ink};border:1px solid ${colours.query};
-      font:14px/1.4 "Source Code Pro",monospace;white-space:pre;max-width:90vw`;
-    const lines = [`from ${name(query)}`, `to   ${name(key)}`].map((text) => {
-      const line = document.createElement("div");
-      line.textContent = text;
-      return line;
-    });
-    const value = document.createElement("b");
     const most = block > 1 ? ` is the largest of ${block} × ${block}` : "";
-    value.textContent = `${Number(point.customdata ?? point.z).toPrecision(4).replace("-", "−")}${most}`;
-    box.replaceChildren(...lines, value);
-    const { width, height } = box.getBoundingClientRect();
-    const above = event.clientY + 14 + height > innerHeight;
-    box.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - width - 4))}px`;
-    box.style.top = `${Math.max(4, event.clientY + (above ? -height - 14 : 14))}px`;
+    const value = Number(point.customdata ?? point.z).toPrecision(4).replace("-", "−");
+    showTip([[`from ${name(query)}`], [`to   ${name(key)}`], [bold(value + most)]], event, colours);
   }
 
   // However many things change between two pictures on the screen, the marks are drawn once.
@@ -147,31 +130,4 @@ class Cells {
       plot.overlay.replaceChildren(...[row, cell].filter(Boolean));
     }
   }
-}
-
-function tip() {
-  let node = document.getElementById("mha-viz-tip");
-  if (!node) {
-    node = document.createElement("div");
-    node.id = "mha-viz-tip";
-    node.style.display = "none";
-    document.body.append(node);
-  }
-  return node;
-}
-
-// A rectangle in the figure's own coordinates, at least `least` pixels a side.
-function box(gd, x0, x1, y0, y1, least = 1) {
-  const { xaxis, yaxis } = gd._fullLayout ?? {};
-  if (!xaxis?.l2p || !yaxis?.l2p) return null;
-  const clamp = (value, axis) => Math.min(Math.max(axis.l2p(value), 0), axis._length) + axis._offset;
-  const left = clamp(x0, xaxis), right = clamp(x1, xaxis);
-  const [top, bottom] = [clamp(y0, yaxis), clamp(y1, yaxis)].sort((a, b) => a - b);
-  if (right - left < 0.2 || bottom - top < 0.2) return null;
-  const width = Math.max(right - left, least), height = Math.max(bottom - top, least);
-  const node = document.createElement("div");
-  node.style.cssText = `position:absolute;box-sizing:border-box;border-radius:2px;` +
-    `left:${(left + right - width) / 2}px;top:${(top + bottom - height) / 2}px;` +
-    `width:${width}px;height:${height}px;`;
-  return node;
 }

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from mha_viz.figures.heatmap import whole
+from mha_viz.figures.window import whole
 from mha_viz.session import link
 from mha_viz.session.messages import escaped, notice
 from mha_viz.session.view import View
@@ -17,7 +17,10 @@ _HERE = Path(__file__).parent
 _cells = st.components.v2.component(
     "mha_viz_cells",
     html='<div class="cells"\n aria-hidden="true"></div>',
-    js=(_HERE / "cells.js").read_text(encoding="utf-8"),
+    js="\n".join(
+        file.read_text(encoding="utf-8")
+        for file in (_HERE.parent / "overlay.js", _HERE / "cells.js")
+    ),
 )
 Values = Callable[[], Array]
 

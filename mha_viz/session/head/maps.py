@@ -8,8 +8,8 @@ import streamlit as st
 
 from mha_viz.export import matrix_csv
 from mha_viz.figures.cells import cell_map
-from mha_viz.figures.heatmap import Window, whole
 from mha_viz.figures.theme import NORMAL, STAGE, THEMES
+from mha_viz.figures.window import Window, whole
 from mha_viz.session import models
 from mha_viz.session.view import View
 from mha_viz.trace import Array, Trace

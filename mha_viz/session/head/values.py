@@ -10,9 +10,9 @@ import streamlit as st
 
 from mha_viz import effects, explain
 from mha_viz.figures.cells import cell_map
-from mha_viz.figures.heatmap import Window
 from mha_viz.figures.pushes import pushes, pushes_height
 from mha_viz.figures.theme import NORMAL, STAGE, THEMES
+from mha_viz.figures.window import Window
 from mha_viz.session import attention
 from mha_viz.session.attention import caption
 from mha_viz.session.chart import chart, square

@@ -12,9 +12,9 @@ from mha_viz.explain import DotProduct, Positions, Row
 from mha_viz.export import Table
 from mha_viz.figures.cells import MAX_TICKS, cell_map
 from mha_viz.figures.dot_product import dot_product_figure
-from mha_viz.figures.heatmap import Window
 from mha_viz.figures.ladder import Rung, ladder, ladder_height
 from mha_viz.figures.theme import NORMAL, STAGE, THEMES
+from mha_viz.figures.window import Window
 from mha_viz.session import attention, link
 from mha_viz.session.attention import caption
 from mha_viz.session.chart import chart, square

@@ -3,8 +3,9 @@
 import streamlit as st
 
 from mha_viz.errors import MhaVizError
-from mha_viz.figures.heatmap import Window, head_heatmap
+from mha_viz.figures.heatmap import head_heatmap
 from mha_viz.figures.theme import NORMAL, STAGE, THEMES
+from mha_viz.figures.window import Window
 from mha_viz.heads.rollout import AGGREGATES, max_pattern, mean_pattern, rollout
 from mha_viz.session import link
 from mha_viz.session.attention import caption
