@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import pytest
 from browser import IDLE, ROOT, chromium, served
@@ -263,6 +263,83 @@ def test_a_zoom_that_leaves_nothing_out_is_taken_back(visit: Opener) -> None:
         f"document.querySelector('{MAP}')._fullLayout.xaxis.range.join() === '-0.5,16.5'"
     )
     assert "window" not in one.query()
+
+
+LAYOUT = f"""() => {{
+  const gd = document.querySelector("{MAP}");
+  const {{ xaxis, yaxis, margin, coloraxis }} = gd._fullLayout;
+  const image = gd.querySelector(".hm image").getBoundingClientRect();
+  const bars = [...gd.querySelectorAll(".cbfills, .cbtitle text")].map((node) => {{
+    const {{ x, y }} = node.getBoundingClientRect();
+    return [x, y];
+  }});
+  const numbers = [image.x, image.y, image.width, image.height, ...xaxis.range, ...yaxis.range,
+    ...bars.flat()];
+  return numbers.map(Math.round).join();
+}}"""
+
+
+def test_a_picture_that_changed_is_the_one_that_its_link_opens(visit: Opener) -> None:
+    one = visit().open(at="L0H0")
+    (x0, y0), (x1, y1) = one.at(MAP, 3.5, 7.5), one.at(MAP, 9.5, 14.5)
+    one.page.mouse.move(x0, y0)
+    one.page.mouse.down()
+    one.page.mouse.move(x1, y1, steps=5)
+    one.page.mouse.up()
+    expect(one.page.get_by_role("button", name="Whole pattern")).to_be_visible()
+    seen = []
+
+    def compare() -> None:
+        one.settle()
+        one.page.wait_for_timeout(300)
+        other = visit().open(**dict(parse_qsl(one.query().removeprefix("?"))))
+        other.page.wait_for_timeout(300)
+        seen.append(one.page.evaluate(LAYOUT))
+        assert seen[-1] == other.page.evaluate(LAYOUT)
+
+    compare()
+    one.page.locator("body").press("ArrowRight")
+    expect(one.page.locator(".lead b")).to_have_text("L0 H1")
+    compare()
+    one.page.get_by_role("button", name="Whole pattern").click()
+    one.page.wait_for_function("!location.search.includes('window=')")
+    compare()
+    one.type("Hello")
+    compare()
+    one.type("The cat sat on the mat and looked at the moon over the sea. " * 6)
+    compare()
+    assert len(set(seen)) >= 4
+
+
+def test_back_takes_back_one_press_and_forward_brings_it_again(visit: Opener) -> None:
+    one = visit().open(at="L0H0")
+    asks = one.page.locator(".chip.asks")
+    for key, query in ((3, 12), (4, 10)):
+        one.click(MAP, key, query)
+        one.page.wait_for_function(f"location.search.includes('token={query}')")
+        one.settle()
+        one.page.mouse.move(5, 5)
+    one.page.go_back()
+    expect(asks).to_have_attribute("data-position", "12")
+    assert "token=12" in one.query()
+    one.page.go_back()
+    expect(asks).to_have_attribute("data-position", "16")
+    assert "token" not in one.query()
+    one.page.go_forward()
+    one.page.go_forward()
+    expect(asks).to_have_attribute("data-position", "10")
+    assert "token=10" in one.query()
+
+
+def test_a_double_click_ends_the_zoom_and_pins_nothing(visit: Opener) -> None:
+    one = visit().open(at="L0H0", token="16", window="4-17-2-12")
+    one.hover(MAP, 5, 9)
+    one.page.mouse.dblclick(*one.at(MAP, 5, 9))
+    one.page.wait_for_function("!location.search.includes('window=')")
+    one.settle()
+    assert "token=16" in one.query()
+    one.click(MAP, 5, 9)
+    one.page.wait_for_function("location.search.includes('token=9')")
 
 
 def test_pointing_at_a_token_asks_the_server_nothing(visit: Opener, bundled: Model) -> None:

@@ -5,6 +5,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import pytest
 from browser import Tab, chromium
@@ -261,3 +262,25 @@ def test_the_picture_can_be_taken_away_with_its_words_as_words(tab: Head, tmp_pa
     assert "·king" in words
     assert "<" in "".join(word or "" for word in words)
     assert len(list(root.iter("{http://www.w3.org/2000/svg}path"))) > 2
+
+
+def test_one_press_on_a_cell_is_one_step_back(tab: Head) -> None:
+    tab.look()
+    for key, query in ((3, 12), (2, 14), (9, 9)):
+        tab.press("why_scores", key, query)
+        tab.page.wait_for_function(f"location.search.includes('token={query}&key={key}')")
+        tab.settle()
+    seen = []
+    for _ in range(3):
+        tab.page.go_back()
+        tab.page.wait_for_timeout(600)
+        tab.settle()
+        link = dict(parse_qsl(tab.page.url.partition("?")[2]))
+        score = tab.page.locator(".score").first.inner_text()
+        seen.append((link.get("token"), link.get("key"), score.split(":")[0]))
+    assert [one[:2] for one in seen] == [("14", "2"), ("12", "3"), (None, None)]
+    assert "14" in seen[0][2]
+    assert "12" in seen[1][2]
+    tab.page.go_forward()
+    tab.page.wait_for_timeout(600)
+    assert "token=12&key=3" in tab.page.url

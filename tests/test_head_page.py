@@ -113,7 +113,7 @@ def test_by_size_the_largest_product_comes_first(bundled: Model) -> None:
     labels = figures(test)[0]["layout"]["xaxis"]["ticktext"]
     assert labels[0] == str(int(np.abs(found.products).argmax()))
     largest = found.products[found.order(by_size=True)[:5]].sum()
-    assert f"the 5 largest products add up to {largest:.2f} of {found.total:.2f}" in (
+    assert f"the 5 products largest in size add up to {largest:.2f} of {found.total:.2f}" in (
         html(test).replace("−", "-")
     )
 

@@ -4,6 +4,7 @@ import base64
 import csv
 import io
 import math
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -54,6 +55,25 @@ def test_every_part_opens_from_a_link_without_a_word_of_complaint(part: str) -> 
 
 def test_a_part_that_is_not_there_gets_a_word() -> None:
     assert "expects = Nowhere" in said(page(expects="Nowhere"))
+
+
+@pytest.mark.parametrize("position", range(17))
+def test_the_sentence_under_the_lens_says_when_its_last_word_came_first(
+    bundled: Model, position: int
+) -> None:
+    ids = bundled.trace(DEFAULT).token_ids
+    layers = list(lens(bundled, ids, range(position, position + 1), 1))
+    says = [int(layer.ids[0, 0]) == int(layers[-1].ids[0, 0]) for layer in layers]
+    told = re.sub("<[^>]*>", "", html(page(expects="Logit lens", token=str(position))))
+    earlier = ["at the embedding", *(f"after L{i}" for i in range(len(says) - 1))]
+    if not any(says[:-1]):
+        assert "; no earlier layer does." in told
+    elif says[-2]:
+        held = next(i for i in range(len(says)) if all(says[i:]))
+        assert f"; the lens does {earlier[held]} and ever since." in told
+    else:
+        did = ", ".join(name for name, said in zip(earlier, says[:-1], strict=False) if said)
+        assert f"; the lens did {did}, and {earlier[len(says) - 2]} it does not." in told
 
 
 # --- every position -------------------------------------------------------------------------------

@@ -22,6 +22,8 @@ from mha_viz.session.strip import token_strip
 from mha_viz.session.view import View
 from mha_viz.trace import Array, Trace
 
+LEAST = 0.005  # a weight that two digits can tell from none
+
 
 def lead(view: View, title: str) -> None:
     """The title line: which model, which size, how many tokens, which head."""
@@ -191,5 +193,6 @@ def _alt(view: View) -> str:
     trace, query = view.trace, view.token
     row = _pattern(view)[query]
     best = row.argsort()[::-1][:3]
-    looks = ", ".join(f"{trace.tokens[k]} ({k}) {row[k]:.2f}" for k in best if k <= query)
-    return f"Pattern of {view.at}: {trace.tokens[query]} ({query}) looks at {looks}."
+    looks = [f"{trace.tokens[k]} ({k}) {row[k]:.2f}" for k in best if row[k] >= LEAST]
+    told = ", ".join(looks) or "every token a little"
+    return f"Pattern of {view.at}: {trace.tokens[query]} ({query}) looks at {told}."

@@ -74,18 +74,25 @@ def _forget_what_another_text_had(words: str, *, waits: bool) -> None:
     """A pinned token and a zoomed part mean nothing in another text."""
     state = st.session_state
     if state.get("words", words) != words and not state.get("waits"):
-        state.pop("token", None)
-        state.pop("window", None)
+        for name in ("token", "key_chosen", "window"):
+            state.pop(name, None)
     state["words"], state["waits"] = words, waits
 
 
 def _check_places(view: View) -> None:
     """Says a word where the link asks for a token or a part that this text does not have."""
     state = st.session_state
-    for name, taken in (("token", str(view.token)), ("window", view.window_text)):
-        if word := link.strayed(name, taken, shown=taken or "the whole pattern"):
+    key = state.get("key_chosen")
+    if key is not None and key >= view.trace.n_tokens:
+        state["key_chosen"] = key = None
+    for name, taken, held in (
+        ("token", str(view.token), "token"),
+        ("key", "the strongest" if key is None else str(key), "key_chosen"),
+        ("window", view.window_text or "the whole pattern", "window"),
+    ):
+        if word := link.strayed(name, taken):
             notice(word)
-            state[name] = None
+            state[held] = None
     if view.window is None:
         state["window"] = None
 

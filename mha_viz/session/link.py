@@ -4,36 +4,43 @@ import time
 from collections.abc import Sequence
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-UNBOUND = ("token", "window")
+UNBOUND = ("token", "key", "side", "window")  # what a press decides: one press, one step back
 STAYS = 8.0  # seconds for which a word on a link is said
 LONGEST = 16_000  # characters of an encoded text; servers and chats cut or refuse far longer links
 
 
 def restore() -> None:
-    """Once a visit: reads the token and the zoomed part from the link, and keeps its raw values.
+    """Reads what no widget holds from the link, once a visit and when the visitor goes back.
 
-    Streamlit drops a bound value that does not fit without a word; the raw ones let `strayed`
-    say that word.
+    Keeps the raw values of the first link: Streamlit drops a bound value that does not fit without
+    a word, and the raw ones let `strayed` say that word.
     """
     state = st.session_state
-    if "link" in state:
+    context = get_script_run_ctx()
+    if "link" not in state:
+        state["link"] = dict(st.query_params.items())
+    elif context is None or not context.is_history_navigation:
         return
-    state["link"] = dict(st.query_params.items())
-    token, window = (state["link"].get(name, "") for name in UNBOUND)
-    if token.isdecimal():
-        state["token"] = int(token[:6])
+    state.pop("words", None)  # with the text of that link, what it chose in it comes back too
+    token, key, side, window = (st.query_params.get(name, "") for name in UNBOUND)
+    state["token"] = int(token[:6]) if token.isdecimal() else None
+    state["key_chosen"] = int(key[:6]) if key.isdecimal() else None
+    state["side"] = "key" if side == "key" else None
     edges = window.split("-")
-    if len(edges) == 4 and all(edge.isdecimal() for edge in edges):
-        state["window"] = [int(edge[:6]) for edge in edges]
+    whole = len(edges) == 4 and all(edge.isdecimal() for edge in edges)
+    state["window"] = [int(edge[:6]) for edge in edges] if whole else None
 
 
 def keep() -> None:
-    """Writes the token and the zoomed part back to the address bar."""
+    """Writes them back to the address bar, all at once."""
     state = st.session_state
-    token, window = state.get("token"), state.get("window")
+    token, key, window = (state.get(name) for name in ("token", "key_chosen", "window"))
     wanted = {
         "token": "" if token is None else str(token),
+        "key": "" if key is None else str(key),
+        "side": state.get("side") or "",
         "window": "-".join(map(str, window)) if window else "",
     }
     for name, value in wanted.items():

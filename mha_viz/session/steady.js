@@ -48,7 +48,23 @@ class Chart {
     Object.assign(this, { width, height });
     // Plotly writes into what it is given: a zoom must not stay behind in the figure.
     const { data, layout } = JSON.parse(this.spec);
+    const frame = JSON.stringify([layout, data.map((trace) => trace.colorbar)]);
+    if (this.frame !== frame) this.renew();
+    this.frame = frame;
     window.Plotly.react(this.div, data, { ...layout, width, height }, this.config);
+  }
+
+  // A picture that differs in more than its numbers gets a new place: in the old one Plotly would
+  // keep the room that a colour bar took, and ranges that nobody asked for.
+  renew() {
+    const old = this.div;
+    if (old.data === undefined) return; // nothing was drawn there
+    this.observer.disconnect();
+    this.div = old.cloneNode(false);
+    this.div.classList.remove("js-plotly-plot");
+    old.replaceWith(this.div);
+    window.Plotly.purge(old);
+    this.observer.observe(this.div);
   }
 
   end() {

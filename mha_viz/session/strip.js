@@ -34,6 +34,7 @@ export default function ({ data, parentElement, setStateValue }) {
 const MAP = ".st-key-head_map .js-plotly-plot";
 const GRID = ".st-key-head_grid .js-plotly-plot";
 const SHOWN = 0.02; // weights below are not written on a chip
+const TWICE = 320; // milliseconds between the clicks of a double click
 const NAMED = 3; // tokens named in each half of the sentence
 
 class Lens {
@@ -60,6 +61,7 @@ class Lens {
     window.removeEventListener("keydown", this.onKey);
     this.observer.disconnect();
     cancelAnimationFrame(this.pending);
+    clearTimeout(this.later);
     for (const plot of this.plots.values()) plot.remove();
   }
 
@@ -284,8 +286,19 @@ class Lens {
         hideTip();
         this.preview(null);
       },
-      plotly_click: ({ points }) => this.pin(this.cell(points[0]).query),
-      plotly_doubleclick: () => this.zoom(null),
+      plotly_click: ({ points }) => {
+        const { query } = this.cell(points[0]);
+        clearTimeout(this.later);
+        if (performance.now() - this.doubled < TWICE) return; // its second click, told after it
+        if (!this.window) this.pin(query);
+        else this.later = setTimeout(() => this.pin(query), TWICE); // two clicks end the zoom
+      },
+      plotly_doubleclick: () => {
+        if (!this.window) return; // two presses, one soon after the other
+        clearTimeout(this.later);
+        this.doubled = performance.now();
+        this.zoom(null);
+      },
       plotly_relayout: (change) => {
         if ("xaxis.range[0]" in change || "yaxis.range[0]" in change) this.zoomed(gd);
       },

@@ -8,8 +8,7 @@ import numpy as np
 import streamlit as st
 
 from mha_viz.figures.window import whole
-from mha_viz.session import link
-from mha_viz.session.messages import escaped, notice
+from mha_viz.session.messages import escaped
 from mha_viz.session.view import View
 from mha_viz.trace import Array
 
@@ -37,23 +36,13 @@ def query_input(view: View) -> int:
 
 def key_input(view: View, strongest: int) -> int:
     """The key, which the link carries; without a choice it is the one of the largest weight."""
-    last = view.trace.n_tokens - 1
-    state = st.session_state
-    if "key" not in state and "key" not in st.query_params and state.get("key_of") == view.words:
-        state["key"] = state["key_kept"]  # back from another part
-    held = state.get("key")
-    if isinstance(held, int) and (held > last or state.get("key_of", view.words) != view.words):
-        state["key"] = None  # a place in another text
-    chosen = st.number_input(
-        "Key j", 0, last, None, key="key", bind="query-params", width=210,
+    st.session_state["key"] = chosen = st.session_state.get("key_chosen")
+    st.number_input(
+        "Key j", 0, view.trace.n_tokens - 1, None, key="key", on_change=_reads, width=210,
         placeholder=f"{strongest} (strongest)",
         help="The position that is looked at; a press on a cell or on a rung chooses it too",
     )  # fmt: skip
-    state["key_of"], state["key_kept"] = view.words, chosen
-    key = strongest if chosen is None else int(chosen)
-    if word := link.strayed("key", str(key)):
-        notice(word)
-    return key
+    return strongest if chosen is None else int(chosen)
 
 
 def picks(
@@ -109,6 +98,10 @@ def _asks() -> None:
     _choose_query(int(st.session_state["query"]))
 
 
+def _reads() -> None:
+    st.session_state["key_chosen"] = st.session_state["key"]
+
+
 def _choose_query(query: int) -> None:
     state = st.session_state
     state["token"] = query
@@ -124,10 +117,10 @@ def _on_pick() -> None:
     maps, block = state.get("cells_drawn", ({}, 1))
     key = int(pick.get("key", 0))
     if "query" not in pick:
-        state["key"] = key
+        state["key_chosen"] = key
         return
     query = int(pick["query"])
     if block > 1 and (values := maps.get(pick.get("map"))) is not None:
         query, key = strongest_in(values(), query, key, block)
     _choose_query(query)
-    state["key"] = key
+    state["key_chosen"] = key

@@ -190,7 +190,7 @@ def _pinned(view: View) -> dict[str, Any] | None:
     """The token that is lit until another is pointed at: that of the link, on the side it says."""
     if st.session_state.get("token") is None:
         return None
-    return {"at": view.token, "side": "key" if st.query_params.get("side") == "key" else "query"}
+    return {"at": view.token, "side": st.session_state.get("side") or "query"}
 
 
 def _on_pin() -> None:
@@ -201,10 +201,8 @@ def _on_pin() -> None:
     state["lines_seq"] = int(pin.get("seq", 0))
     pinned = pin.get("pinned")
     state["token"] = int(pinned["at"]) if isinstance(pinned, dict) else None
-    if isinstance(pinned, dict) and pinned.get("side") == "key":
-        st.query_params["side"] = "key"
-    elif "side" in st.query_params:
-        del st.query_params["side"]
+    of_keys = isinstance(pinned, dict) and pinned.get("side") == "key"
+    state["side"] = "key" if of_keys else None
 
 
 def _rows(view: View, heads: list[Head], sent: list[Lines]) -> list[list[Any]]:
@@ -229,7 +227,8 @@ def _told(rows: list[list[Any]]) -> str:
 def _table(rows: list[list[Any]]) -> None:
     """The same lines in words, the strongest first, and all of them as a file."""
     listed = [row for row in rows if row[1]][:LISTED]
-    caption("In words", f"the {len(listed)} strongest lines, from token 1 on.")
     if listed:
+        many = f"{len(listed)} strongest lines" if len(listed) > 1 else "one line"
+        caption("In words", f"the {many}, from token 1 on.")
         table(HEADER, listed, height=min(430, 38 + 35 * len(listed)))
     download_table("lines.csv", HEADER, rows, label="Lines as CSV")

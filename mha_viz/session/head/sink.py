@@ -119,7 +119,7 @@ def _shares(view: View, name: str) -> None:
             "hidden here": hidden,
             "on the first token": f"{share:.1%} of the weight of queries 1 to {last:,}, mean A_i0",
             "this query": f"{view.trace.tokens[view.token]} ({view.token}) gives it "
-            f"{pattern[view.token, 0]:.3f}",
+            + _small(float(pattern[view.token, 0])),
             "of what is moved": f"{moved:.1%}, by ‖α f(x)‖",
             "‖f(x)‖": f"{norms[0]:.3g} of the first token, {np.median(norms[1:]):.3g} median of "
             "the others",
@@ -142,3 +142,7 @@ def _why() -> None:
         "first column does not say that the first word matters, and to hide it changes the "
         "picture, not the model. Query 0 is left out of the shares, since it has no other choice."
     )
+
+
+def _small(weight: float) -> str:
+    return f"{weight:.3f}" if weight >= 0.0005 or not weight else "<0.001"

@@ -64,7 +64,7 @@ def _sentence(view: View, row: Row, key: int) -> None:
     else:
         rank = int((row.weights > row.weights[key]).sum()) + 1
         n = row.query + 1
-        place = f"rank {rank} of {n} keys" if n > 1 else "its only key"
+        place = f"rank {rank:,} of {n:,} keys" if n > 1 else "its only key"
         what = f"score {score}, weight <b>{row.weights[key]:.4f}</b>, {place}."
     st.html(f'<div class="score why"><span>{asks} on {asked}: {what}</span></div>')
 
@@ -107,7 +107,7 @@ def _elements(found: DotProduct, at: Positions) -> Table:
 def _largest(found: DotProduct) -> str:
     n = min(LARGEST, len(found.q))
     first = found.products[found.order(by_size=True)[:n]].sum()
-    return _signed(f"the {n} largest products add up to {first:.2f} of {found.total:.2f}")
+    return _signed(f"the {n} products largest in size add up to {first:.2f} of {found.total:.2f}")
 
 
 def _ladder(view: View, row: Row, key: int) -> None:

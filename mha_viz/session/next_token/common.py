@@ -69,6 +69,11 @@ def in_rows(flat: Sequence[str], n: int) -> list[Sequence[str]]:
     return [flat[start : start + n] for start in range(0, len(flat), n)]
 
 
+def share(p: float) -> str:
+    """A probability in two digits that is never rounded to impossible or to certain."""
+    return "<0.01" if p < 0.005 else ">0.99" if p >= 0.995 else f"{p:.2f}"
+
+
 def pairs(labels: Sequence[str], shares: Array) -> list[object]:
     """Each token and its probability, one after the other, as cells of a row."""
     return [cell for pair in zip(labels, shares.tolist(), strict=True) for cell in pair]
@@ -84,9 +89,15 @@ def following(view: View, at: range) -> list[str]:
     return [*view.trace.tokens, ""][at.start + 1 : at.stop + 1]
 
 
-def tokens_box(figure: go.Figure, *, key: str, alt: str, name: str, height: int, n: int) -> None:
-    """A figure of `n` columns of tokens; a narrow screen moves it sideways, in a box of its own."""
-    st.html(f"<style>:root {{ --columns: {n}; }}</style>")
+def tokens_box(
+    figure: go.Figure, *, key: str, alt: str, name: str, height: int, n: int, shown: int
+) -> None:
+    """A figure of `n` columns of tokens; a narrow screen moves it sideways, in a box of its own.
+
+    The box begins at the end where column `shown` is.
+    """
+    begin = "rtl" if shown >= n // 2 else "ltr"
+    st.html(f"<style>:root {{ --columns: {n}; --begin: {begin}; }}</style>")
     with st.container(key="tokens_box"):
         chart(figure, key=key, alt=alt, name=name, height=height)
 

@@ -126,7 +126,8 @@ def _own(view: View, text: str) -> Plan | None:
     except MhaVizError as error:
         problem(str(error))
         return None
-    if not text[0].isspace() and not view.trace.text[-1:].isspace():
+    special = view.model.read(ids)[0].kind == "special"
+    if not (special or text[0].isspace() or view.trace.text[-1:].isspace()):
         st.caption("It begins without a space, so it continues the last word of the text.")
     return Plan(len(ids), None, tuple(ids))
 
@@ -155,9 +156,10 @@ def _score(made: Sequence[Step]) -> None:
     """What the model makes of the whole continuation."""
     nats = sum(step.loss for step in made)
     first = sum(step.rank == 1 for step in made)
+    several = "s" * (len(made) != 1)
     st.html(
-        f'<div class="score"><span><b>{len(made)}</b> tokens</span><span>probability of all '
-        f"together <b>{_power(nats)}</b></span><span>loss <b>{nats / len(made):.3f}</b> nats a "
+        f'<div class="score"><span><b>{len(made)}</b> token{several}</span><span>probability of '
+        f"all together <b>{_power(nats)}</b></span><span>loss <b>{nats / len(made):.3f}</b> nats a "
         f"token</span><span><b>{first}</b> of them the likeliest</span></div>"
     )
 
@@ -210,8 +212,9 @@ def _sentence(plan: Plan, step: Step, labels: Sequence[str], first: int) -> str:
             f" The filters left {step.n_left:,} token{'s' * (step.n_left != 1)}; it was drawn with "
             f"{after:.3f}."
         )
+    text = f"all {first:,} tokens of the text" if first > 1 else "the one token of the text"
     if step.position == first:
-        return f"{found} The step read all {first:,} tokens of the text into the cache."
+        return f"{found} The step read {text} into the cache."
     return f"{found} The step read 1 token; {step.position - 1:,} were in the cache."
 
 

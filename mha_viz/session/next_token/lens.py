@@ -19,6 +19,7 @@ from mha_viz.session.next_token.common import (
     names,
     next_ids,
     pairs,
+    share,
     table_button,
     tokens_box,
     window,
@@ -107,7 +108,8 @@ def _grid(view: View, layers: Sequence[Expected], at: range, colour: str) -> Non
     )
     tokens_box(
         token_grid(grid, view.theme, sizes=view.sizes), key="lens", name="logit-lens",
-        height=height(len(layers), 1, sizes=view.sizes), n=len(at), alt=_alt(view, grid, at),
+        height=height(len(layers), 1, sizes=view.sizes), n=len(at),
+        shown=view.token - at.start, alt=_alt(view, grid, at),
     )  # fmt: skip
 
 
@@ -117,8 +119,8 @@ def _hovers(view: View, layer: Expected, name: str, at: range) -> list[list[str]
     for column, i in enumerate(at):
         lines = [f"{name}, at {view.trace.tokens[i]} ({i})"]
         lines += [
-            f"{token} {share:.4f}"
-            for token, share in zip(tokens[column], layer.probabilities[column], strict=True)
+            f"{token} {p:.4f}"
+            for token, p in zip(tokens[column], layer.probabilities[column], strict=True)
         ]
         if rank := int(layer.ranks[column]):
             follows = view.trace.tokens[i + 1]
@@ -130,7 +132,7 @@ def _hovers(view: View, layer: Expected, name: str, at: range) -> list[list[str]
 def _alt(view: View, grid: Grid, at: range) -> str:
     column = max(0, min(view.token - at.start, len(at) - 1))
     said = "; ".join(
-        f"{name} {row[column]} {shares[column]:.2f}"
+        f"{name} {row[column]} {share(shares[column])}"
         for name, row, shares in zip(grid.rows, grid.tokens, grid.probabilities, strict=True)
     )
     return f"At {grid.columns[column]} ({at[column]}): {said}."
@@ -144,15 +146,17 @@ def _when(view: View, layers: Sequence[Expected], at: range) -> None:
     says = [int(layer.ids[column, 0]) for layer in layers]
     held = next(i for i in range(len(says)) if len(set(says[i:])) == 1)
     final, token = names(view, [says[-1], view.trace.token_ids[at[column]]])
-    names_of = _rows(len(says))
-    since = (
-        "no earlier layer does"
-        if held == len(says) - 1
-        else f"the lens does from {names_of[held].removeprefix('after ')} on"
-    )
+    at_layer = ["at the embedding", *_rows(len(says))[1:]]
+    before = [at_layer[i] for i in range(held) if says[i] == says[-1]]
+    since = "no earlier layer does"
+    if held < len(says) - 1:
+        since = f"the lens does {at_layer[held]} and ever since"
+    elif before:
+        since = f"the lens did {', '.join(before)}, and {at_layer[held - 1]} it does not"
+    p = share(layers[-1].probabilities[column, 0])
     st.html(
         f'<div class="caption">At <b>{escaped(token)}</b> ({at[column]:,}) the model puts '
-        f"<b>{escaped(final)}</b> first, with {layers[-1].probabilities[column, 0]:.2f}; {since}."
+        f"<b>{escaped(final)}</b> first, with {p}; {since}."
         "</div>"
     )
 

@@ -24,6 +24,7 @@ from mha_viz.session.next_token.common import (
     next_ids,
     pairs,
     pin,
+    share,
     table_button,
     tokens_box,
     window,
@@ -113,8 +114,8 @@ def _table(view: View, seen: Expected, at: range, top: int) -> None:
         probabilities=shares,
         hovers=[
             [
-                [f"after {view.trace.tokens[i]} ({i})", f"{label} {share:.4f}, rank {rank + 1}"]
-                for i, label, share in zip(at, row, row_shares, strict=True)
+                [f"after {view.trace.tokens[i]} ({i})", f"{label} {p:.4f}, rank {rank + 1}"]
+                for i, label, p in zip(at, row, row_shares, strict=True)
             ]
             for rank, (row, row_shares) in enumerate(zip(labels, shares, strict=True))
         ],
@@ -126,10 +127,11 @@ def _table(view: View, seen: Expected, at: range, top: int) -> None:
     tokens_box(
         token_grid(grid, view.theme, sizes=view.sizes), key="positions", name="next-tokens",
         height=height(len(ids), len(grid.notes), sizes=view.sizes), n=len(at),
+        shown=view.token - at.start,
         alt="; ".join(
-            f"after {token} ({i}): {first} {share:.2f}"
+            f"after {token} ({i}): {first} {share(p)}"
             + (f", {follow} follows with rank {seen.ranks[i]:,}" if follow else "")
-            for i, token, first, share, follow in zip(
+            for i, token, first, p, follow in zip(
                 at, grid.columns, labels[0], shares[0], follows, strict=True
             )
         ),
