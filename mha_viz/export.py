@@ -43,6 +43,33 @@ class Picture:
         """The numbers as CSV."""
         return table_csv(*(self.table() if self.table else figure_table(self.figure)))
 
+    def json(self) -> str:
+        """The figure as JSON with plain lists, as any Plotly reads it.
+
+        The table, where there is one, is in the figure's own `meta`.
+        """
+        spec = self.figure.to_plotly_json()
+        if self.table:
+            header, rows = self.table()
+            spec["layout"]["meta"] = {"header": header, "rows": rows}
+        return json.dumps(_plain(spec), ensure_ascii=False, allow_nan=False)
+
+    def npz(self) -> bytes:
+        """The numbers as npz: the arrays of the figure, and a column of the table an array.
+
+        They are `trace0_z`, `trace0_x` and so on. The labels of the axes are `x_labels` and
+        `y_labels` at the places `x_ticks` and `y_ticks`; a cell of the figure stands for `block`
+        tokens a side.
+        """
+        arrays = _figure_arrays(self.figure)
+        if self.table:
+            header, rows = self.table()
+            columns = zip(*rows, strict=True) if rows else [()] * len(header)
+            arrays |= {f"table_{name}": _column(c) for name, c in zip(header, columns, strict=True)}
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, allow_pickle=False, **arrays)
+        return buffer.getvalue()
+
 
 def safe(text: str) -> str:
     """The text so that a spreadsheet shows it and runs nothing."""
@@ -79,10 +106,12 @@ def head_table(names: Sequence[str], *values: NDArray[Any]) -> Table:
 def figure_table(figure: go.Figure) -> Table:
     """A row for each mark of the figure: trace, place on both axes with its label, and value.
 
-    The value of a heatmap's cell is what its hover says; a blank cell has no row.
+    The value of a heatmap's cell is what its hover says; a blank cell has no row. The heading says
+    so where a cell stands for several tokens a side.
     """
     spec = figure.to_plotly_json()
-    labels = {axis: _labels(spec["layout"].get(f"{axis}axis", {})) for axis in "xy"}
+    layout = spec["layout"]
+    labels = {axis: _labels(layout, axis) for axis in "xy"}
     rows: list[list[Any]] = []
     for number, trace in enumerate(spec["data"]):
         if trace.get("hoverinfo") == "skip":
@@ -94,20 +123,13 @@ def figure_table(figure: go.Figure) -> Table:
             written = [""] * len(marks)
         for (x, y, value), word in zip(marks, written, strict=True):
             told = _unmarked(str(word))
-            rows.append([name, x, labels["x"].get(x, ""), y, labels["y"].get(y, ""), value, told])
-    return ["trace", "x", "x label", "y", "y label", "value", "written"], rows
+            rows.append([name, x, labels["x"](x), y, labels["y"](y), value, told])
+    block = (layout.get("meta") or {}).get("block", 1)
+    value = f"value (the largest of {block} x {block})" if block > 1 else "value"
+    return ["trace", "x", "x label", "y", "y label", value, "written"], rows
 
 
-def figure_json(figure: go.Figure) -> str:
-    """The figure as JSON with plain lists, as any Plotly reads it."""
-    return json.dumps(_plain(figure.to_plotly_json()), ensure_ascii=False, allow_nan=False)
-
-
-def figure_npz(figure: go.Figure) -> bytes:
-    """The arrays of a figure as npz, with the names `trace0_z`, `trace0_x`, and so on.
-
-    The labels of the axes are `x_labels` and `y_labels`, at the places `x_ticks` and `y_ticks`.
-    """
+def _figure_arrays(figure: go.Figure) -> dict[str, NDArray[Any]]:
     spec = figure.to_plotly_json()
     arrays: dict[str, NDArray[Any]] = {}
     for number, trace in enumerate(spec["data"]):
@@ -115,13 +137,22 @@ def figure_npz(figure: go.Figure) -> bytes:
             if key in trace and (array := _array(trace[key])) is not None:
                 arrays[f"trace{number}_{key}"] = array
     for axis in "xy":
-        labels = _labels(spec["layout"].get(f"{axis}axis", {}))
-        if labels:
-            arrays[f"{axis}_ticks"] = np.array(list(labels), dtype=np.float64)
-            arrays[f"{axis}_labels"] = np.array(list(labels.values()))
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **arrays)
-    return buffer.getvalue()
+        names = _names(spec["layout"], axis)
+        if names:
+            arrays[f"{axis}_ticks"] = np.array(list(names), dtype=np.float64)
+            arrays[f"{axis}_labels"] = np.array(list(names.values()))
+    meta = spec["layout"].get("meta") or {}
+    if "block" in meta:
+        arrays["block"] = np.array(meta["block"])
+    return arrays
+
+
+def _column(values: Sequence[Any]) -> NDArray[Any]:
+    """Numbers, or else the words as they are read; what is missing among numbers is NaN."""
+    numbers = [np.nan if value is None or value == "" else value for value in values]
+    if all(isinstance(value, int | float | np.number) for value in numbers):
+        return np.array(numbers)
+    return np.array([str(value) for value in values])
 
 
 def page(title: str, pictures: Sequence[Picture], facts: Mapping[str, object], text: str) -> str:
@@ -199,10 +230,29 @@ def _cells(trace: Mapping[str, Any]) -> list[tuple[Any, Any, Any]]:
     ]
 
 
-def _labels(axis: Mapping[str, Any]) -> dict[Any, str]:
-    """Places and labels of an axis, without the markup and the escapes that Plotly is given."""
-    places, texts = _list(axis.get("tickvals")), _list(axis.get("ticktext"))
-    return {p: _unmarked(str(t)) for p, t in zip(places, texts, strict=False)}
+def _names(layout: Mapping[str, Any], axis: str) -> dict[Any, str]:
+    """Places and labels of an axis: every token that the figure keeps, or the ticks it writes."""
+    meta = layout.get("meta") or {}
+    if axis in meta.get("on", ""):
+        return dict(enumerate(meta["tokens"]))
+    ticks = layout.get(f"{axis}axis", {})
+    places, texts = _list(ticks.get("tickvals")), _list(ticks.get("ticktext"))
+    return {place: _unmarked(str(text)) for place, text in zip(places, texts, strict=False)}
+
+
+def _labels(layout: Mapping[str, Any], axis: str) -> Callable[[Any], str]:
+    """The label of a place; of a cell that stands for several tokens, the first and the last."""
+    names = _names(layout, axis)
+    block = (layout.get("meta") or {}).get("block", 1)
+
+    def label(place: Any) -> str:
+        if block == 1:
+            return names.get(place, "")
+        first = round(place - (block - 1) / 2)
+        last = min(first + block, len(names)) - 1
+        return f"{names[first]} ({first}) … {names[last]} ({last})"
+
+    return label
 
 
 def _unmarked(text: str) -> str:

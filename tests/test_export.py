@@ -65,7 +65,7 @@ def test_a_spreadsheet_runs_nothing():
 
 def test_the_json_is_a_figure_of_plain_lists():
     figure = head_heatmap(pattern(), TOKENS, LIGHT)
-    told = json.loads(export.figure_json(figure))
+    told = json.loads(export.Picture("p", figure).json())
     z = told["data"][0]["customdata"]
     assert isinstance(z, list)
     assert z[0][1] is None
@@ -75,10 +75,45 @@ def test_the_json_is_a_figure_of_plain_lists():
 
 def test_the_npz_opens_without_pickle_and_holds_labels_and_numbers():
     figure = head_heatmap(pattern(), TOKENS, LIGHT)
-    with np.load(io.BytesIO(export.figure_npz(figure)), allow_pickle=False) as file:
+    with np.load(io.BytesIO(export.Picture("p", figure).npz()), allow_pickle=False) as file:
         assert file["x_labels"].tolist() == TOKENS
         found = file["trace0_customdata"]
         np.testing.assert_allclose(np.nan_to_num(found), pattern(), atol=1e-7)
+
+
+def test_every_cell_has_its_labels_however_long_the_text():
+    tokens = [f"t{i}" for i in range(600)]
+    weights = np.tril(np.random.default_rng(0).random((600, 600), dtype=np.float32))
+    figure = head_heatmap(weights, tokens, LIGHT)
+    assert len(figure.layout.xaxis.tickvals) < 50
+    header, rows = export.figure_table(figure)
+    assert header[5] == "value (the largest of 3 x 3)"
+    assert rows[-1][2] == rows[-1][4] == "t597 (597) … t599 (599)"
+    for row in rows[:: len(rows) // 50]:
+        first = [int(re.search(r"\((\d+)\)", row[i])[1]) for i in (4, 2)]
+        part = weights[first[0] : first[0] + 3, first[1] : first[1] + 3]
+        assert row[5] == pytest.approx(float(part.max()))
+    short = export.figure_table(head_heatmap(weights[:100, :100], tokens[:100], LIGHT))[1]
+    assert all(row[2] == f"t{row[1]:.0f}" and row[4] == f"t{row[3]:.0f}" for row in short)
+    with np.load(io.BytesIO(export.Picture("p", figure).npz())) as file:
+        assert file["x_labels"].tolist() == tokens
+        assert file["block"] == 3
+
+
+def test_numbers_that_a_figure_does_not_carry_are_in_every_file():
+    values = np.array([[0.5, np.nan], [0.25, 1.0]])
+    drawn = head_map(values, LIGHT, bounds=(0, 1), chosen=(0, 0), name="induction")
+    picture = export.Picture("p", drawn, table=lambda: export.head_table(["induction"], values))
+    with np.load(io.BytesIO(picture.npz()), allow_pickle=False) as file:
+        assert file["table_induction"].tolist() == [0.5, 0.25, 1.0]
+        assert file["table_head"].tolist() == [0, 0, 1]
+    told = json.loads(picture.json())
+    assert told["layout"]["meta"]["rows"] == [[0, 0, 0.5], [1, 0, 0.25], [1, 1, 1.0]]
+    assert isinstance(go.Figure(told), go.Figure)
+    words = export.Picture("p", drawn, table=lambda: (["token", "loss"], [["=a", 1.5], ["b", ""]]))
+    with np.load(io.BytesIO(words.npz()), allow_pickle=False) as file:
+        assert file["table_token"].tolist() == ["=a", "b"]
+        assert np.isnan(file["table_loss"][1])
 
 
 def test_bars_and_maps_have_rows_as_well():
@@ -107,6 +142,13 @@ def test_a_page_needs_no_network_and_shows_what_it_is_told():
     assert "&lt;script&gt;alert(1)" in text
     assert "abc&lt;script&gt;" in text
     assert "[1, 2]" in text
+
+
+def test_no_token_ends_the_script_that_a_page_draws_with():
+    token = "</script><script>alert(1)</script>"
+    figure = head_heatmap(pattern(), [token] * len(TOKENS), LIGHT)
+    text = export.page("A title", [export.Picture("one", figure)], {}, "")
+    assert token not in text
 
 
 def test_versions_name_what_computed():

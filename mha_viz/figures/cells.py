@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from mha_viz.figures.heatmap import GAPS_UP_TO
-from mha_viz.figures.labels import pattern_axes, room
+from mha_viz.figures.labels import names, pattern_axes, room
 from mha_viz.figures.theme import MONO, NORMAL, SANS, Theme, Type, colorscale, diverging_scale
 from mha_viz.figures.window import Window, whole
 from mha_viz.trace import Array
@@ -60,6 +60,7 @@ def cell_map(
     layout = {
         "template": "none", "dragmode": False, "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)", "font": {"family": SANS, "color": theme.ink},
+        "meta": names(tokens, block=block),
         "margin": {"l": room(tokens, sizes), "t": room(tokens, sizes), "r": 6, "b": BAR},
         "hoverlabel": {"bgcolor": theme.surface, "bordercolor": theme.query,
                        "font": {"family": MONO, "size": sizes.tick + 1, "color": theme.ink}},

@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from mha_viz.figures.labels import pattern_axes, room
+from mha_viz.figures.labels import names, pattern_axes, room
 from mha_viz.figures.scale import Scale, hidden, position, ticks
 from mha_viz.figures.theme import MONO, NORMAL, SANS, Theme, Type, colorscale
 from mha_viz.figures.window import Window, whole
@@ -67,7 +67,7 @@ def head_heatmap(
     }  # fmt: skip
     layout: dict[str, object] = {
         "template": "none", "dragmode": "zoom", "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)", "margin": margins,
+        "plot_bgcolor": "rgba(0,0,0,0)", "margin": margins, "meta": names(tokens, block=block),
         "font": {"family": SANS, "color": theme.ink},
         "hoverlabel": {"bgcolor": theme.surface, "bordercolor": theme.query,
                        "font": {"family": MONO, "size": sizes.tick + 1, "color": theme.ink}},

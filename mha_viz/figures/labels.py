@@ -25,6 +25,14 @@ def token_ticks(
     return {"tickvals": at, "ticktext": [literal(shorten(tokens[i], LABEL)) for i in at]}
 
 
+def names(tokens: Sequence[str], on: str = "xy", block: int = 1) -> dict[str, object]:
+    """What a figure keeps of the tokens on its axes `on` for whoever takes its numbers away.
+
+    An axis writes some of the labels, and shortens them; a cell may stand for `block` tokens.
+    """
+    return {"tokens": list(tokens), "on": on, "block": block}
+
+
 def room(tokens: Sequence[str], sizes: Type, first: int = 0, end: int | None = None) -> float:
     """Pixels for the longest label that is shown; a wide letter takes two places.
 

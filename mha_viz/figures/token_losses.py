@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from mha_viz.figures.labels import LABEL, tick_positions
+from mha_viz.figures.labels import LABEL, names, tick_positions
 from mha_viz.figures.text import literal
 from mha_viz.figures.theme import MONO, NORMAL, SANS, Theme, Type
 from mha_viz.tokens import shorten
@@ -48,7 +48,7 @@ def token_losses(
     layout = {
         "template": "none", "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
         "margin": {"l": 34, "r": 6, "t": 22, "b": room}, "dragmode": False, "bargap": 0,
-        "font": {"family": SANS, "color": theme.ink},
+        "font": {"family": SANS, "color": theme.ink}, "meta": names(tokens, on="x"),
         "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom",
                    "font": {"size": sizes.note, "color": theme.ink}},
         "hoverlabel": {"bgcolor": theme.surface, "bordercolor": theme.query,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from mha_viz.figures.labels import LABEL, MAX_TICKS
+from mha_viz.figures.labels import LABEL, MAX_TICKS, names
 from mha_viz.figures.text import literal
 from mha_viz.figures.theme import MONO, NORMAL, SANS, Theme, Type, colorscale, diverging_scale
 from mha_viz.tokens import shorten
@@ -70,6 +70,7 @@ def matrix_heatmap(
         "template": "none", "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
         "margin": {"l": room, "r": 6, "t": room if both else 40, "b": 6},
         "font": {"family": SANS, "color": theme.ink}, "dragmode": "zoom",
+        "meta": names(tokens, on="xy" if both else "y", block=block) if tokens else None,
         "hoverlabel": {"bgcolor": theme.surface, "bordercolor": theme.query,
                        "font": {"family": MONO, "size": sizes.tick + 1, "color": theme.ink}},
         "xaxis": x, "yaxis": y,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import TypeVar
+from urllib.parse import quote
 
 import streamlit as st
 
@@ -25,6 +26,27 @@ def one_of(
     if word := link.strayed(key, str(chosen)):
         notice(word)
     return chosen
+
+
+def a_text(
+    label: str, first: str, key: str, *, height: int, named: bool = True, tip: str = ""
+) -> str:
+    """A text, which the link carries while it is short enough for one; else a word says so."""
+    state = st.session_state
+    if key not in state and key not in st.query_params and f"{key}_typed" in state:
+        state[key] = state[f"{key}_typed"]  # back from another page
+    fits = len(quote(state.get(key) or "", errors="replace")) <= link.LONGEST
+    if fits and state.get(f"{key}_was_long"):
+        state[key] = state[key]  # set anew, so that the address bar takes it up again
+    state[f"{key}_was_long"] = not fits
+    text = st.text_area(
+        label, first, key=key, bind="query-params" if fits else None, height=height,
+        help=tip or None, label_visibility="visible" if named else "collapsed",
+    )  # fmt: skip
+    state[f"{key}_typed"] = text
+    if not fits:
+        st.caption("This text is too long for a link: the address bar goes without it.")
+    return text or ""
 
 
 def a_number(label: str, low: int, high: int, first: int, key: str, *, tip: str = "") -> int:

@@ -2,7 +2,6 @@
 
 import ipaddress
 from typing import Any
-from urllib.parse import quote
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -15,6 +14,7 @@ from mha_viz.figures.theme import THEMES
 from mha_viz.heads.patterns import kept_heads
 from mha_viz.model import MAX_CHARACTERS, Model
 from mha_viz.session import downloads, link, models
+from mha_viz.session.choices import a_text
 from mha_viz.session.messages import notice, problem
 from mha_viz.session.samples import DEFAULT, SAMPLES
 from mha_viz.session.view import View
@@ -136,22 +136,12 @@ def _about(sidebar: DeltaGenerator, loaded: Model) -> None:
 
 
 def _text_input() -> str:
-    state = st.session_state
-    fits = len(quote(state.get("text", ""), errors="replace")) <= link.LONGEST
-    if fits and state.get("text_was_long"):
-        state["text"] = state["text"]  # set anew, so that the address bar takes it up again
-    state["text_was_long"] = not fits
-    text = st.text_area(
-        "Text", DEFAULT, key="text", bind="query-params" if fits else None, height=132,
-        help="Ctrl + Enter shows it",
-    )  # fmt: skip
-    if not fits:
-        st.caption("This text is too long for a link: the address bar goes without it.")
+    text = a_text("Text", DEFAULT, "text", height=132, tip="Ctrl + Enter shows it")
     st.selectbox(
         "Samples", list(SAMPLES), index=None, key="sample", placeholder="Samples",
         label_visibility="collapsed", on_change=_take_sample,
     )  # fmt: skip
-    return text or ""
+    return text
 
 
 def _take_sample() -> None:

@@ -6,7 +6,8 @@ export default function ({ data, parentElement }) {
   const status = root.querySelector("span");
   for (const button of root.querySelectorAll("button")) {
     button.onclick = async () => {
-      const plot = document.querySelector(`.st-key-${CSS.escape(data.key)} .js-plotly-plot`);
+      const name = data.key.trim().replace(/[^a-zA-Z0-9_-]/g, "-"); // as Streamlit writes it
+      const plot = document.querySelector(`.st-key-${name} .js-plotly-plot`);
       if (!plot || !window.Plotly?.downloadImage) {
         status.textContent = "This figure is not on the page now.";
         return;

@@ -154,7 +154,8 @@ def drawing(view: View, walked: Walked, at: int) -> None:
     step = walked.steps[at]
     lesson = step.lesson
     owned = "each head in its colour" if lesson.by_head else "no head owns these numbers"
-    sizes = ", ".join(f"{a} = {n}" for a, n in zip(lesson.axes, step.shape, strict=True))
+    named = list(zip(lesson.axes, step.shape, strict=True))
+    sizes = ", ".join(f"{name} = {n}" for name, n in named)
     caption(
         f"{at + 1}. {lesson.title}",
         f"[{sizes}], {walked.where}; to scale, a pixel is a number, stronger where it is larger; "
@@ -177,6 +178,7 @@ def drawing(view: View, walked: Walked, at: int) -> None:
         chart(
             figure, key="shape", height="stretch",
             alt=f"{lesson.title}: a tensor of shape {sizes}.",
+            table=lambda: (["axis", "size"], [[name, n] for name, n in named]),
         )  # fmt: skip
 
 

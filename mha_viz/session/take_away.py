@@ -45,15 +45,14 @@ def offer(view: View) -> None:
             )
         else:
             st.caption("PNG and SVG: the buttons under the drawing.")
-        figure = picture.figure
         text, facts = origin() or (view.trace.text, _of_model(view))
         facts = _link() | facts | notes() | _made()
         forms: dict[str, tuple[str, str, Callable[[], str | bytes]]] = {
             "HTML": (".html", "text/html",
                      partial(export.page, picture.name, [picture], facts, text)),
             "CSV": (".csv", "text/csv", picture.csv),
-            "JSON": (".json", "application/json", partial(export.figure_json, figure)),
-            "npz": (".npz", "application/octet-stream", partial(export.figure_npz, figure)),
+            "JSON": (".json", "application/json", picture.json),
+            "npz": (".npz", "application/octet-stream", picture.npz),
         }  # fmt: skip
         with st.container(horizontal=True):
             for form, (ending, kind, make) in forms.items():

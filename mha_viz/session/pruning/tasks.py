@@ -9,6 +9,7 @@ from mha_viz import pruning
 from mha_viz.errors import MhaVizError, TextError
 from mha_viz.pruning import Head, Prompt
 from mha_viz.session.attention import caption
+from mha_viz.session.choices import a_text
 from mha_viz.session.messages import notice, problem
 from mha_viz.session.numbers import download_table
 from mha_viz.session.pruning.ways import fill
@@ -80,12 +81,9 @@ def own(view: View, off: tuple[Head, ...], method: pruning.Method, reference: Re
         "Prompts of your own",
         "one a line: a text | the right next word | a wrong one; logit of right minus wrong.",
     )
-    typed = st.text_area(
-        "Prompts", OWN, key="prompts", bind="query-params", height=100,
-        label_visibility="collapsed",
-    )  # fmt: skip
+    typed = a_text("Prompts", OWN, "prompts", height=100, named=False)
     prompts = []
-    for number, line in enumerate((typed or "").splitlines(), start=1):
+    for number, line in enumerate(typed.splitlines(), start=1):
         parts = [part.strip() for part in line.split("|")]
         if not line.strip():
             continue
