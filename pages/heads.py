@@ -17,6 +17,7 @@ else:
     name = table.choose()
     numbers = table.measured(view)
     if numbers is not None:
+        table.say_what_is_missing(numbers)
         left, right = st.columns(2, gap="medium")
         with left:
             table.heads_by(view, numbers, name)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from browser import Tab, chromium
@@ -138,3 +139,63 @@ def test_two_visitors_switch_their_own_heads(tab: Tab, chrome: Browser, address:
     expect(tab.page.locator(".score")).to_contain_text("1 of 24 off")
     other.context.close()
     assert other.problems == []
+
+
+def test_a_figure_whose_name_has_blanks_is_saved_as_a_picture(tab: Tab, tmp_path: Path) -> None:
+    tab.open("compare")
+    tab.page.get_by_text("Take it away").click()
+    figure = tab.page.get_by_role("combobox", name="Figure")
+    expect(figure).to_be_visible()
+    figure.click()
+    figure.fill("pattern before")
+    figure.press("Enter")
+    tab.page.wait_for_timeout(1000)
+    tab.settle()
+    for form, begins in {"PNG": b"\x89PNG", "SVG": b"<svg"}.items():
+        with tab.page.expect_download() as taken:
+            tab.page.get_by_role("button", name=form, exact=True).click()
+        taken.value.save_as(tmp_path / form)
+        assert (tmp_path / form).read_bytes().startswith(begins)
+    assert "The" in (tmp_path / "SVG").read_text(encoding="utf-8")
+
+
+NARROW = [
+    {"viewport": {"width": 390, "height": 844}},
+    {"viewport": {"width": 1280, "height": 720}},
+]
+
+
+@pytest.mark.parametrize("tab", NARROW, indirect=True, ids=["phone", "1280"])
+@pytest.mark.parametrize("token", ["0", "20"])
+def test_the_pinned_column_is_in_sight(tab: Tab, token: str) -> None:
+    text = (
+        "The king gave the princess a golden ring and a silver cup, and all the people of the town"
+    )
+    tab.open("next_token", text=text + " were glad of it.", token=token)
+    seen = tab.page.evaluate(
+        """() => {
+          const box = document.querySelector(".st-key-tokens_box").getBoundingClientRect();
+          const gd = document.querySelector(".st-key-positions .js-plotly-plot");
+          const { xaxis } = gd._fullLayout;
+          const pinned = xaxis.tickvals[xaxis.ticktext.findIndex((label) => label.includes("<b>"))];
+          const at = (x) => gd.getBoundingClientRect().left + xaxis._offset + xaxis.l2p(x);
+          return at(pinned - 0.5) >= box.left - 1 && at(pinned + 0.5) <= box.right + 1;
+        }"""
+    )
+    assert seen
+
+
+def test_a_text_too_long_for_a_link_stays_out_of_it_and_comes_back(tab: Tab) -> None:
+    tab.open("compare")
+    area = tab.page.get_by_role("textbox", name="The other text")
+    area.fill("The queen gave the princess a silver ring.")
+    area.press("Control+Enter")
+    tab.page.wait_for_function("location.search.includes('silver')")
+    tab.page.get_by_role("link", name="Shapes").click()
+    expect(tab.page.locator(".lead h1")).to_have_text("Shapes")
+    tab.page.get_by_role("link", name="Compare").click()
+    expect(area).to_have_value("The queen gave the princess a silver ring.")
+    area.fill("The king went away. " * 2000)
+    area.press("Control+Enter")
+    expect(tab.page.get_by_text("This text is too long for a link")).to_be_visible()
+    assert len(tab.page.url) < 1000

@@ -3,6 +3,7 @@
 import copy
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -39,6 +40,14 @@ def without_heads(model: Model, removed: tuple[tuple[int, ...], ...]) -> Model:
     torch.manual_seed(5)
     network = GPT2(replace(model.config, removed_heads=removed)).eval().requires_grad_(False)
     return replace(model, network=network)
+
+
+def hand_made(weights: np.ndarray, kinds: Sequence[str]) -> Trace:
+    """One head with these weights `[T, T]`, over tokens of these kinds."""
+    details = tuple(Token(n, b"x", "x", kind) for n, kind in enumerate(kinds))
+    q = np.log(np.maximum(weights, 1e-30)).astype(np.float32)[None, None]
+    k = np.eye(len(weights), dtype=np.float32)[None, None]
+    return Trace("a test", "", details, q, k, k.copy(), np.zeros(3, np.float32), (1.0,))
 
 
 @pytest.fixture(scope="module")
@@ -156,17 +165,24 @@ def test_special_tokens_count_neither_as_queries_nor_for_confidence(bundled: Mod
 
 def test_weight_on_a_special_token_is_no_confidence() -> None:
     """Four tokens, the second special: the last two queries look at it with 0.9 and 0.8."""
-    kinds = ("text", "special", "text", "text")
-    details = tuple(Token(n, b"x", "x", kind) for n, kind in enumerate(kinds))
     weights = np.array([[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.05, 0.9, 0.05, 0], [0.1, 0.8, 0, 0.1]])
-    q = np.log(np.maximum(weights, 1e-30)).astype(np.float32)[None, None]
-    k = np.eye(4, dtype=np.float32)[None, None]
-    trace = Trace("a test", "", details, q, k, k.copy(), np.zeros(3, np.float32), (1.0,))
-    scores = text_scores(trace)
+    scores = text_scores(hand_made(weights, ("text", "special", "text", "text")))
     assert scores["confidence"][0, 0] == pytest.approx((0.05 + 0.1) / 2, abs=1e-6)
     assert scores["first_token"][0, 0] == pytest.approx((0.05 + 0.1) / 2, abs=1e-6)
     assert scores["self"][0, 0] == pytest.approx((0.05 + 0.1) / 2, abs=1e-6)
     assert scores["previous_token"][0, 0] == pytest.approx(0.9 / 2, abs=1e-6)
+
+
+@pytest.mark.parametrize(("first", "expected"), [("special", 0.2), ("text", 0.75)])
+def test_a_first_token_is_a_key_for_confidence_where_it_is_text(
+    first: str, expected: float
+) -> None:
+    """Three tokens: the last two look at the first with 0.9 and 0.6, at most 0.1 and 0.3 else."""
+    weights = np.array([[1, 0, 0], [0.9, 0.1, 0], [0.6, 0.3, 0.1]])
+    scores = text_scores(hand_made(weights, (first, "text", "text")))
+    assert scores["confidence"][0, 0] == pytest.approx(expected, abs=1e-6)
+    assert scores["first_token"][0, 0] == pytest.approx(0.75, abs=1e-6)
+    assert "the first token too where it is one" in MEASURES["confidence"].exclusions
 
 
 def test_heads_that_were_taken_out_are_nan_and_the_others_are_not(tiny: Model) -> None:
@@ -265,6 +281,16 @@ def test_a_text_that_says_nothing_about_a_measure_is_no_zero(bundled: Model) -> 
     alone = measure(bundled, TEXTS[0], seeds=1)
     np.testing.assert_allclose(last.frame["entropy"], alone["entropy"], rtol=0, atol=1e-12)
     assert last.frame["entropy_low"].isna().all()
+
+
+def test_texts_that_are_cut_are_counted_and_read_from_their_start(tiny: Model) -> None:
+    long = "the cat sat on the mat and the dog ran to the other side of a small old town, " * 3
+    assert tiny.trace(long).left_out > 0
+    batches = list(measure_texts(tiny, ["the cat", long, "the dog", long], seeds=1))
+    assert [batch.cut for batch in batches] == [0, 1, 1, 2]
+    read = tiny.trace_ids(tiny.encode(long)[0][: tiny.config.n_positions])
+    (alone,) = measure_texts(tiny, [long], seeds=1)
+    np.testing.assert_array_equal(alone.frame["entropy"], text_scores(read)["entropy"].ravel())
 
 
 def test_what_was_measured_stays_when_a_text_fails_or_the_rest_is_left(bundled: Model) -> None:

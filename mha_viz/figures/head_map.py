@@ -87,10 +87,13 @@ def head_map(
 
 
 def _said(value: float) -> str:
-    return f"{value:.4f}".replace("-", "−") if np.isfinite(value) else "not measured"
+    if not np.isfinite(value):
+        return "no value"
+    return f"{round(value, 4) + 0.0:.4f}".replace("-", "−")  # no zero is negative
 
 
 def _short(value: float) -> str:
     if not np.isfinite(value):
         return ""
-    return (f"{value:.2f}" if abs(value) < 10 else f"{value:.0f}").replace("-", "−")
+    digits = 2 if abs(value) < 10 else 0
+    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")

@@ -85,8 +85,9 @@ MEASURES: dict[str, Measure] = {
         "Confidence",
         r"\operatorname{mean}_i \max_j A_{ij}",
         ON_TEXT,
-        f"{ROW_0} Keys that are special tokens; the first token stays a key.",
-        "Voita et al. 2019, section 4",
+        f"{ROW_0} Keys that are special tokens, the first token too where it is one. A first token "
+        "that is text stays a key, though heads rest on it.",
+        "Voita et al. 2019, section 4, who leave out the end of the sentence",
     ),
     "positional": Measure(
         "Positional",

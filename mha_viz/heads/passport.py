@@ -30,11 +30,15 @@ OnStep: TypeAlias = Callable[[int, int], None]  # (done, all), a step a layer; m
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """The passport over the texts so far: `done` of `total`; means over texts, with intervals."""
+    """The passport over the texts so far: `done` of `total`; means over texts, with intervals.
+
+    `cut` of those done have more than n_positions tokens: they were cut at their end.
+    """
 
     done: int
     total: int
     frame: "pd.DataFrame" = field(repr=False)
+    cut: int = 0
 
 
 def measure(
@@ -73,8 +77,9 @@ def measure_texts(model: "Model", texts: Iterable[str], *, seeds: int = 5) -> It
     """The passport after each text, over all texts so far: stop whenever it is enough.
 
     Each text counts the same, however long; intervals are over texts for what is measured on them
-    and over seeds for the rest. A text says nothing about a measure that is NaN on it. Raises
-    TextError for no text, and at a text that cannot be traced; ShapeError for fewer than one seed.
+    and over seeds for the rest. A text says nothing about a measure that is NaN on it. Texts of
+    more than n_positions tokens are cut at their end, and counted in the batch. Raises TextError
+    for no text, and at a text that cannot be traced; ShapeError for fewer than one seed.
     """
     _check_seeds(seeds)
     given = list(texts)
@@ -82,10 +87,13 @@ def measure_texts(model: "Model", texts: Iterable[str], *, seeds: int = 5) -> It
         raise TextError("There is no text. Give one a line.")
     repeats: list[Scores] = []
     found: list[Scores] = []
+    cut = 0
     for text in given:
-        found.append(text_scores(model.trace(text)))
+        trace = model.trace(text)
+        cut += trace.left_out > 0
+        found.append(text_scores(trace))
         repeats = repeats or [_on_random_tokens(model, seed)[1] for seed in range(seeds)]
-        yield Batch(len(found), len(given), as_frame(found, repeats))
+        yield Batch(len(found), len(given), as_frame(found, repeats), cut)
 
 
 def text_scores(trace: Trace, on_layer: Callable[[], None] | None = None) -> Scores:

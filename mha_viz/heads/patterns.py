@@ -105,8 +105,9 @@ def confidence(
 ) -> float:
     """Mean of max_j A_ij over the keys that count, in [0, 1]; all keys count unless given.
 
-    Source: Voita et al. 2019, section 4, who leave out the mark at the end of a sentence. The
-    first token of GPT-2 stays: its weight alone is `first_token`.
+    Source: Voita et al. 2019, section 4, who leave out the mark at the end of a sentence, since it
+    is no word: the keys of a text are its `ordinary` tokens. A first token among them stays,
+    though heads rest on it; the weight on it alone is `first_token`.
     """
     rows = _rows(pattern, queries)
     if keys is not None:

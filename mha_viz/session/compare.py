@@ -14,7 +14,7 @@ from mha_viz.figures.values import matrix_heatmap
 from mha_viz.session import inputs, models
 from mha_viz.session.attention import caption
 from mha_viz.session.chart import chart, noted
-from mha_viz.session.choices import one_of
+from mha_viz.session.choices import a_text, one_of
 from mha_viz.session.messages import escaped, notice, problem
 from mha_viz.session.numbers import download, download_table
 from mha_viz.session.pruning import board
@@ -24,6 +24,10 @@ from mha_viz.trace import Trace
 
 AGAINST = ["another text", "another model", "without heads"]
 OTHER_TEXT = DEFAULT.replace("king", "queen")
+ALL_OFF = (
+    "Every head is off: all that remains is what the embeddings, the MLPs and biases write, and "
+    "there is no head to compare."
+)
 MOST_SHOWN = 256  # aligned tokens a side of a heatmap
 
 
@@ -34,6 +38,8 @@ class Other:
     trace: Trace
     words: str  # its name in caches
     name: str  # in captions
+    first: str = "this text"  # what the other side is called there
+    off: tuple[pruning.Head, ...] = ()
 
 
 def other(view: View) -> Other | None:
@@ -45,16 +51,17 @@ def other(view: View) -> Other | None:
 
 
 def _other_text(view: View) -> Other | None:
-    text = st.text_area(
-        "The other text", OTHER_TEXT, key="other_text", bind="query-params",
-        height=90,
-    )  # fmt: skip
+    text = a_text("The other text", OTHER_TEXT, "other_text", height=90)
     if not text:
         st.info("Type a second text; tokens that both have in the same order are aligned.")
         return None
     found = inputs.traced(view.source, view.device, text, view.trace.cut)
     noted(Compared_with_the_text=text)
-    return None if found is None else Other(found[0], found[1], "the other text")
+    if found is None:
+        return None
+    noted(Its_token_ids=found[0].token_ids)
+    _say_what_was_cut(found[0], "The other text", view.about.name)
+    return Other(*found, "the other text")
 
 
 def _other_model(view: View) -> Other | None:
@@ -68,7 +75,21 @@ def _other_model(view: View) -> Other | None:
     found = inputs.traced(source or "bundled", view.device, view.trace.text, view.trace.cut)
     about = loaded.description
     noted(Compared_with=f"{about.name} ({about.source}), SHA-256 {about.weights_hash}")
-    return None if found is None else Other(found[0], found[1], about.name)
+    if found is None:
+        return None
+    _say_what_was_cut(found[0], "The text", about.name)
+    return Other(*found, about.name, view.about.name)
+
+
+def _say_what_was_cut(trace: Trace, text: str, model: str) -> None:
+    """A word on the other trace, as the sidebar has one on the first."""
+    if trace.left_out:
+        n, out = trace.n_tokens, trace.left_out
+        kept = "First" if trace.cut == "end" else "Last"
+        notice(
+            f"{text} has {n + out:,} tokens for {model}, which reads {n:,}. {kept} {n:,} compared, "
+            f"{out:,} left out at the {trace.cut}."
+        )
 
 
 def _without_heads(view: View) -> Other | None:
@@ -78,7 +99,7 @@ def _without_heads(view: View) -> Other | None:
         return None
     words = f"{view.words} {off}"
     some = "1 head" if len(off) == 1 else f"{len(off)} heads"
-    return Other(_gated(words, off, _view=view), words, f"without {some}")
+    return Other(_gated(words, off, _view=view), words, f"without {some}", "as it is", off)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Running without these heads…")
@@ -91,7 +112,7 @@ def _gated(words: str, off: tuple[pruning.Head, ...], *, _view: View) -> Trace:
 def show(view: View, other: Other) -> None:
     """The diff of the tokens, the map of changes, and the chosen head on both sides."""
     try:
-        alignment, change = _changes(view.words, other.words, _a=view.trace, _b=other.trace)
+        alignment, change = _changes(view.words, other.words, _a=view.trace, _other=other)
     except MhaVizError as error:
         problem(str(error))
         return
@@ -99,18 +120,25 @@ def show(view: View, other: Other) -> None:
     if not change.n_queries:
         notice("No token after the first stands in both: there is nothing to compare.")
         return
+    if not np.isfinite(change.distance).any():
+        notice(ALL_OFF if other.off else "No head is in both models: there is nothing to compare.")
+        return
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        _map(view, change)
+        _map(view, other, change)
         _most(view, change)
     with right:
         _patterns(view, other, alignment)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Comparing every head…")
-def _changes(words: str, others: str, *, _a: Trace, _b: Trace) -> tuple[Alignment, Change]:
-    alignment = compare.align_traces(_a, _b)
-    return alignment, compare.change(_a, _b, alignment)
+def _changes(words: str, others: str, *, _a: Trace, _other: Other) -> tuple[Alignment, Change]:
+    alignment = compare.align_traces(_a, _other.trace)
+    change = compare.change(_a, _other.trace, alignment)
+    for head in _other.off:  # it has a pattern still, of which nothing is written any more
+        for values in (change.distance, change.elsewhere_a, change.elsewhere_b):
+            values[head] = np.nan
+    return alignment, change
 
 
 def _tokens(view: View, other: Other, alignment: Alignment) -> None:
@@ -133,9 +161,11 @@ def _tokens(view: View, other: Other, alignment: Alignment) -> None:
     st.html(f'<div class="diff">{"".join(lines)}</div>')
 
 
-def _map(view: View, change: Change) -> None:
-    top = float(np.nanmax(change.distance, initial=0.01))
-    caption("Change of each head", f"{compare.DISTANCE}; colour from 0 to {top:.2f}.")
+def _map(view: View, other: Other, change: Change) -> None:
+    most = float(np.nanmax(change.distance))
+    top = max(most, 0.01)
+    blank = " A head that is off is blank." if other.off else ""
+    caption("Change of each head", f"{compare.DISTANCE}; colour from 0 to {top:.2f}.{blank}")
     L = len(change.distance)
     chart(
         head_map(
@@ -144,7 +174,7 @@ def _map(view: View, change: Change) -> None:
         ),
         key="change_map", on_select=_clicked, selection_mode="points",
         height=min(560, 60 + 44 * L), table=lambda: head_table(["change"], change.distance),
-        alt=f"Change of each head, at most {top:.3f}.",
+        alt=f"Change of each head, at most {most:.3f}.{blank}",
     )  # fmt: skip
 
 
@@ -166,14 +196,9 @@ def _most(view: View, change: Change) -> None:
                 f"L{layer} H{head} · {change.distance[layer, head]:.2f}",
                 key=f"change L{layer}H{head}", on_click=_choose, args=(f"L{layer}H{head}",),
             )  # fmt: skip
-    download_table(
-        "change.csv", ["layer", "head", "distance", "elsewhere before", "elsewhere after"],
-        [
-            [layer, head, float(d), float(change.elsewhere_a[layer, head]),
-             float(change.elsewhere_b[layer, head])]
-            for (layer, head), d in np.ndenumerate(change.distance)
-        ],
-    )  # fmt: skip
+    names = ["distance", "elsewhere before", "elsewhere after"]
+    values = (change.distance, change.elsewhere_a, change.elsewhere_b)
+    download_table("change.csv", *head_table(names, *values))
 
 
 def _choose(at: str) -> None:
@@ -185,36 +210,39 @@ def _patterns(view: View, other: Other, alignment: Alignment) -> None:
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         notice(f"L{view.layer} H{view.head} was taken out of one of the two models.")
         return
+    name = f"L{view.layer} H{view.head}"
+    if (view.layer, view.head) in other.off:
+        notice(f"{name} is off: it writes nothing now; its pattern is only where it would look.")
     tokens = [view.trace.tokens[i] for i in alignment.a]
     if len(tokens) > MOST_SHOWN:
         notice(f"The first {MOST_SHOWN} of {len(tokens):,} aligned tokens are drawn.")
         a, b, tokens = a[:MOST_SHOWN, :MOST_SHOWN], b[:MOST_SHOWN, :MOST_SHOWN], tokens[:MOST_SHOWN]
     causal = np.tri(len(tokens), dtype=bool)
-    name = f"L{view.layer} H{view.head}"
-    first, second = st.columns(2, gap="small")
-    for column, title, pattern in ((first, "this text", a), (second, other.name, b)):
+    sides = (("before", other.first, a), ("after", other.name, b))
+    for column, (key, title, pattern) in zip(st.columns(2, gap="small"), sides, strict=True):
         with column:
-            caption(name, f"{title}, aligned tokens.")
+            caption(name, f"{escaped(title)}, aligned tokens.")
             chart(
                 matrix_heatmap(
                     np.where(causal, pattern, np.nan), view.theme, rows="from", columns="to",
-                    weights=True, both=True, tokens=tokens, most_labels=16,
-                    sizes=view.sizes,
+                    weights=True, both=True, tokens=tokens, sizes=view.sizes,
+                    most_labels=10 if view.stage else 16,
                 ),
-                key=f"side {title}", height=330,
-                alt=f"Pattern of {name} on {title}, {len(tokens)} aligned tokens.",
+                key=f"pattern {key}", height=330,
+                alt=f"Pattern of {name}: {title}, {len(tokens)} aligned tokens.",
             )  # fmt: skip
     difference = (b - a).astype(np.float32)
     top = float(np.abs(difference).max())
     caption(
         f"{name}, the difference",
-        f"{escaped(other.name)} minus this text: orange is more, blue is less, 0 has no colour; "
-        f"the largest is {top:.2f}.",
+        f"“{escaped(other.name)}” minus “{escaped(other.first)}”: orange is more, blue is less, "
+        f"0 has no colour; the largest is {top:.2f}.",
     )
     chart(
         matrix_heatmap(
             np.where(causal, difference, np.nan), view.theme, rows="from", columns="to", both=True,
-            tokens=tokens, most_labels=20, sizes=view.sizes,
+            tokens=tokens, top=max(top, 0.01), most_labels=14 if view.stage else 20,
+            sizes=view.sizes,
         ),
         key="difference", height=420,
         alt=f"Difference of the patterns of {name}, at most {top:.3f}.",

@@ -1,41 +1,38 @@
 """Several texts: the passport as a mean over them, each traced by itself."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from mha_viz import heads
 from mha_viz.heads import MEASURES, Batch
 from mha_viz.session.attention import caption
-from mha_viz.session.choices import one_of
+from mha_viz.session.choices import a_text, one_of
 from mha_viz.session.messages import notice, problem
 from mha_viz.session.numbers import download_table
+from mha_viz.session.passport.table import ENDS, filled, rounded, say_what_is_missing
 from mha_viz.session.running import Told, results
 from mha_viz.session.samples import SAMPLES
-from mha_viz.session.tables import table
 from mha_viz.session.view import View
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_TEXTS = 200
 MOST_CHARACTERS = 100_000
-ENDS = ("", "_low", "_high")
 
 
 def texts() -> list[str]:
     """The texts, one a line, typed or from a file; too many are cut, with a word."""
     first = "\n".join(text.replace("\n", " ") for text in SAMPLES.values())
-    typed = st.text_area(
-        "Texts, one a line", first, height=150, key="several", persist_state="session"
-    )
+    source = a_text("Texts, one a line", first, "several", height=150)
     file = st.file_uploader(
         f"Or a file, one text a line, up to {MOST_CHARACTERS:,} characters", type=["txt"],
         key="several_file", max_upload_size=1,
     )  # fmt: skip
-    source = typed or ""
     if file is not None:
-        try:
-            source = file.getvalue().decode("utf-8-sig")
-        except UnicodeDecodeError:
-            problem(f"{file.name} is not text in UTF-8. What is typed above is used.")
+        source = _read(file.name, file.getvalue()) or source
     if len(source) > MOST_CHARACTERS:
         notice(f"{len(source):,} characters; the first {MOST_CHARACTERS:,} are read, up to a line.")
         source = source[:MOST_CHARACTERS].rpartition("\n")[0] or source[:MOST_CHARACTERS]
@@ -43,6 +40,19 @@ def texts() -> list[str]:
     if len(found) > MOST_TEXTS:
         notice(f"{len(found):,} texts; the first {MOST_TEXTS} are read.")
     return found[:MOST_TEXTS]
+
+
+def _read(name: str, content: bytes) -> str:
+    """What the file holds; empty after the page has said that it is of no use."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        problem(f"{name} is not text in UTF-8. What is typed above is used.")
+        return ""
+    if not text.strip():
+        notice(f"{name} holds no text. What is typed above is used.")
+        return ""
+    return text
 
 
 def show(view: View, given: list[str]) -> None:
@@ -58,25 +68,49 @@ def show(view: View, given: list[str]) -> None:
             yield batch
 
     name = f"batch {view.about.weights_hash} {hash(tuple(given))}"
-    cost = f"Measures every head on {len(given)} texts." if view.model.config.n_layers > 6 else ""
+    large = view.model.config.n_layers > 6
+    cost = f"Measures every head on {_texts(len(given))}." if large else ""
     found, _ = results(name, work, total=len(given), what="texts", cost=cost)
     if not found:
         return
     batch = found[-1]
     measure = one_of("Measure", list(MEASURES), "previous_token", "measure", named=False)
-    caption(
-        MEASURES[measure].title,
-        f"mean over {batch.done} texts, each traced by itself, never padded into another; low and "
-        "high end the 95 % interval (over texts, or over seeds for random tokens).",
-    )
-    frame = batch.frame.sort_values(measure, ascending=False)
-    rows = [
-        [f"L{int(row['layer'])} H{int(row['head'])}", *(float(row[measure + e]) for e in ENDS)]
-        for _, row in frame.iterrows()
-    ]  # fmt: skip
-    table(["head", "mean", "low", "high"], rows, height=360)
+    _say_what_was_cut(view, batch)
+    say_what_is_missing(batch.frame)
+    shown = batch.frame.dropna(subset=[measure]).sort_values(measure, ascending=False)
+    if len(shown):
+        _table(batch, measure, shown)
     download_table(
         "heads_over_texts.csv",
         list(batch.frame.columns),
         batch.frame.astype(object).to_numpy().tolist(),
     )
+
+
+def _texts(n: int) -> str:
+    return f"{n} text{'s' * (n != 1)}"
+
+
+def _say_what_was_cut(view: View, batch: Batch) -> None:
+    if batch.cut:
+        most = f"{view.model.config.n_positions:,}"
+        notice(
+            f"{batch.cut} of {_texts(batch.done)} had more than {most} tokens; the first {most} "
+            "were read."
+        )
+
+
+def _table(batch: Batch, measure: str, frame: "pd.DataFrame") -> None:
+    """The heads, largest mean first."""
+    over = f"{batch.done} of {batch.total} texts so far"
+    caption(
+        MEASURES[measure].title,
+        f"mean over {over if batch.done < batch.total else _texts(batch.done)}, each traced by "
+        "itself, never padded into another; low and high end the 95 % interval (over texts, or "
+        "over seeds for random tokens), where there are two or more.",
+    )
+    rows = [
+        [f"L{int(row['layer'])} H{int(row['head'])}", *(rounded(row[measure + e]) for e in ENDS)]
+        for _, row in frame.iterrows()
+    ]
+    filled(["head", "mean", "low", "high"], rows, height=360)

@@ -1,6 +1,6 @@
 """The passport: a measure as a map, all of them as a table, heads alike, and published roles."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,12 +12,13 @@ from mha_viz.errors import MhaVizError
 from mha_viz.export import head_table
 from mha_viz.figures.head_map import head_map
 from mha_viz.heads import MEASURES, NOT_MEASURED
+from mha_viz.heads.measures import ON_RANDOM_TOKENS
 from mha_viz.heads.roles import check, roles_for
 from mha_viz.heads.similarity import DISTANCE, distances, most_alike
 from mha_viz.session.attention import caption
 from mha_viz.session.chart import chart
 from mha_viz.session.choices import one_of
-from mha_viz.session.messages import problem
+from mha_viz.session.messages import notice, problem
 from mha_viz.session.numbers import download_table
 from mha_viz.session.running import Told, results
 from mha_viz.session.tables import table
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SEEDS = 5
+ENDS = ("", "_low", "_high")
 
 
 def measured(view: View) -> "pd.DataFrame | None":
@@ -48,14 +50,33 @@ def choose() -> str:
     return chosen
 
 
+def say_what_is_missing(frame: "pd.DataFrame") -> None:
+    """Why some measures have no value for any head, where that is so."""
+    missing = [name for name in MEASURES if not _found(frame, name)]
+    if missing == [name for name in MEASURES if name not in ON_RANDOM_TOKENS]:
+        notice(
+            "Measures on the text need at least two tokens, one of them after the first and not "
+            "special; those on random tokens are there."
+        )
+    elif missing:
+        titles = ", ".join(MEASURES[name].title for name in missing)
+        notice(f"Not measured here, since no token counts for it: {titles}.")
+
+
+def _found(frame: "pd.DataFrame", name: str) -> bool:
+    return bool(frame[name].notna().any())
+
+
 def heads_by(view: View, frame: "pd.DataFrame", name: str) -> None:
-    """The map of one measure; a click chooses the head."""
+    """The map of one measure, if it has values; a click chooses the head."""
+    if not _found(frame, name):
+        return
     measure = MEASURES[name]
     shape = (view.trace.n_layers, view.trace.n_heads)
     values: NDArray[np.float64] = frame[name].to_numpy(dtype=np.float64).reshape(shape)
     low, high = measure.range
     top = high if np.isfinite(high) else float(np.nanmax(values, initial=1.0))
-    best = divmod(int(np.nanargmax(values)), shape[1]) if np.isfinite(values).any() else (0, 0)
+    best = divmod(int(np.nanargmax(values)), shape[1])
     caption(
         measure.title,
         f"measured on {measure.measured_on}; colour from {low:g} to {top:.3g}. A click opens the "
@@ -81,11 +102,12 @@ def _clicked() -> None:
 
 
 def one_head(view: View, frame: "pd.DataFrame") -> None:
-    """Every measure of the chosen head, with its interval."""
+    """Every measure of the chosen head that has a value, with its interval."""
     row = frame[(frame["layer"] == view.layer) & (frame["head"] == view.head)].iloc[0]
     rows = [
-        [measure.title, *(_written(row[f"{name}{end}"]) for end in ("", "_low", "_high"))]
+        [measure.title, *(_written(row[f"{name}{end}"]) for end in ENDS)]
         for name, measure in MEASURES.items()
+        if np.isfinite(row[name])
     ]
     caption(
         f"L{view.layer} H{view.head}",
@@ -95,41 +117,53 @@ def one_head(view: View, frame: "pd.DataFrame") -> None:
     table(["measure", "value", "low", "high"], rows)
 
 
+def rounded(value: float) -> float | None:
+    """To four places, as the tables show it, and never -0; None for NaN."""
+    return round(float(value), 4) + 0.0 if np.isfinite(value) else None
+
+
 def _written(value: float) -> str:
-    return f"{value:.4f}" if np.isfinite(value) else ""
+    found = rounded(value)
+    return "" if found is None else f"{found:.4f}"
 
 
-def _number(value: float) -> float | None:
-    return round(float(value), 4) if np.isfinite(value) else None
+def filled(header: Sequence[str], rows: Sequence[Sequence[object]], *, height: int) -> None:
+    """A table without the columns that are empty throughout."""
+    kept = [i for i in range(len(header)) if any(row[i] not in (None, "") for row in rows)]
+    table([header[i] for i in kept], [[row[i] for i in kept] for row in rows], height=height)
 
 
 def all_heads(frame: "pd.DataFrame", name: str) -> None:
     """The whole table, sortable; only heads from a value of the chosen measure on."""
     caption("All heads", "press a column to sort; the table has its own search.")
-    least = st.number_input(
-        f"{MEASURES[name].title} of at least", value=0.0, step=0.05, key="least_measure",
-        bind="query-params", width=240,
-    )  # fmt: skip
-    shown = frame[~(frame[name] < least)]
+    shown = frame.dropna(how="all", subset=list(MEASURES))  # heads that the model has
+    if _found(frame, name):
+        least = st.number_input(
+            f"{MEASURES[name].title} of at least", value=0.0, step=0.05, key="least_measure",
+            bind="query-params", width=240,
+        )  # fmt: skip
+        shown = shown[~(shown[name] < least)]
     header = ["head", *(measure.title for measure in MEASURES.values())]
     rows = [
-        [f"L{int(row['layer'])} H{int(row['head'])}", *(_number(row[m]) for m in MEASURES)]
+        [f"L{int(row['layer'])} H{int(row['head'])}", *(rounded(row[m]) for m in MEASURES)]
         for _, row in shown.iterrows()
     ]
-    table(header, rows, height=320)
+    filled(header, rows, height=320)
     columns = list(frame.columns)
     download_table("heads.csv", columns, frame.astype(object).to_numpy().tolist())
 
 
 def alike(view: View) -> None:
-    """Heads whose patterns on this text are nearest to the chosen head's."""
-    caption("Heads like this one", f"on this text, by {DISTANCE}.")
+    """Heads whose patterns on this text are nearest to the chosen head's, where any can be told."""
     try:
         nearest = most_alike(_distances(view.words, view.layer, view.head, _view=view),
                              view.layer, view.head)  # fmt: skip
     except MhaVizError as error:
         problem(str(error))
         return
+    if not nearest:  # one token, or no other head
+        return
+    caption("Heads like this one", f"on this text, by {DISTANCE}.")
     with st.container(horizontal=True):
         for layer, head, distance in nearest:
             st.button(
@@ -168,11 +202,11 @@ def roles(view: View, frame: "pd.DataFrame") -> None:
         [
             f"L{role.layer} H{role.head}", role.name, role.because,
             words[verdicts[role].confirmed] if role in verdicts else "",
-            _number(verdicts[role].value) if role in verdicts else None, role.source,
+            rounded(verdicts[role].value) if role in verdicts else None, role.source,
         ]
         for role in published.values()
     ]  # fmt: skip
-    table(["head", "role", "because", "check", "value", "source"], rows, height=320)
+    filled(["head", "role", "because", "check", "value", "source"], rows, height=320)
 
 
 def definitions() -> None:
