@@ -342,6 +342,20 @@ def test_a_double_click_ends_the_zoom_and_pins_nothing(visit: Opener) -> None:
     one.page.wait_for_function("location.search.includes('token=9')")
 
 
+def test_a_key_that_is_held_down_ends_at_the_last_head(visit: Opener) -> None:
+    one = visit().open(at="L0H0")
+    for _ in range(3):
+        for key in ["ArrowRight"] * 5 + ["ArrowDown", "ArrowUp"] + ["ArrowLeft"] * 5:
+            one.page.keyboard.press(key)
+            one.page.wait_for_timeout(33)
+        one.page.wait_for_timeout(300)
+    one.page.keyboard.press("ArrowDown")
+    expect(one.page.locator(".lead b")).to_have_text("L1 H0")
+    one.settle()
+    assert "at=L1H0" in one.query()
+    assert one.page.get_by_role("dialog").count() == 0
+
+
 def test_pointing_at_a_token_asks_the_server_nothing(visit: Opener, bundled: Model) -> None:
     one = visit().open(at="L2H5")
     pattern = bundled.trace(DEFAULT).pattern(2, 5)

@@ -51,7 +51,7 @@ class Chart {
     const frame = JSON.stringify([layout, data.map((trace) => trace.colorbar)]);
     if (this.frame !== frame) this.renew();
     this.frame = frame;
-    window.Plotly.react(this.div, data, { ...layout, width, height }, this.config);
+    this.drawn = window.Plotly.react(this.div, data, { ...layout, width, height }, this.config);
   }
 
   // A picture that differs in more than its numbers gets a new place: in the old one Plotly would
@@ -63,13 +63,18 @@ class Chart {
     this.div = old.cloneNode(false);
     this.div.classList.remove("js-plotly-plot");
     old.replaceWith(this.div);
-    window.Plotly.purge(old);
+    this.clear(old);
     this.observer.observe(this.div);
   }
 
   end() {
     clearTimeout(this.later);
     this.observer.disconnect();
-    window.Plotly?.purge(this.div);
+    this.clear(this.div);
+  }
+
+  // Plotly has a last word to say when it has drawn, and needs what a purge takes away.
+  clear(div) {
+    Promise.resolve(this.drawn).finally(() => window.Plotly?.purge(div));
   }
 }

@@ -34,6 +34,7 @@ export default function ({ data, parentElement, setStateValue }) {
 const MAP = ".st-key-head_map .js-plotly-plot";
 const GRID = ".st-key-head_grid .js-plotly-plot";
 const SHOWN = 0.02; // weights below are not written on a chip
+const PACE = 80; // milliseconds between two choices that are sent; the last one is never left out
 const TWICE = 320; // milliseconds between the clicks of a double click
 const NAMED = 3; // tokens named in each half of the sentence
 
@@ -62,6 +63,7 @@ class Lens {
     this.observer.disconnect();
     cancelAnimationFrame(this.pending);
     clearTimeout(this.later);
+    clearTimeout(this.sending);
     for (const plot of this.plots.values()) plot.remove();
   }
 
@@ -373,7 +375,7 @@ class Lens {
       if (ring) ring.style.cssText += `border:2.5px solid ${orange};box-shadow:0 0 0 1px ${page}, inset 0 0 0 1px ${page}`;
       grid.overlay.replaceChildren(...(ring ? [ring] : []));
     }
-    if (!map) return;
+    if (!map?.gd._fullLayout?.xaxis) return; // taken away between two pictures
     const query = Math.min(this.hovered ?? this.pinned, this.tokens.length - 1);
     const last = this.tokens.length - 0.5;
     const row = box(map.gd, -0.5, query + 0.5, query - 0.5, query + 0.5);
@@ -437,10 +439,19 @@ class Lens {
 
   choose(change) {
     this.seq += 1;
-    this.send("focus", {
+    this.choice = {
       at: this.at, token: this.pinned, window: this.window, theme: this.told ?? null,
       words: this.data.words, seq: this.seq, ...change,
-    });
+    };
+    clearTimeout(this.sending);
+    const early = PACE - (performance.now() - (this.sent ?? -PACE));
+    if (early > 0) this.sending = setTimeout(() => this.tell(), early);
+    else this.tell();
+  }
+
+  tell() {
+    this.sent = performance.now();
+    this.send("focus", this.choice);
   }
 
   key(event) {
