@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-UNBOUND = ("token", "key", "side", "window")  # what a press decides: one press, one step back
+UNBOUND = ("token", "key", "side", "window")  # what a press decides
 STAYS = 8.0  # seconds for which a word on a link is said
 LONGEST = 16_000  # characters of an encoded text; servers and chats cut or refuse far longer links
 
@@ -34,7 +34,7 @@ def restore() -> None:
 
 
 def keep() -> None:
-    """Writes them back to the address bar, all at once."""
+    """Writes them back to the address bar: all that is new at once, and each that is gone alone."""
     state = st.session_state
     token, key, window = (state.get(name) for name in ("token", "key_chosen", "window"))
     wanted = {
