@@ -75,7 +75,7 @@ def main() -> int:
         print_table(rows)  # what was measured before a fault too
     for line in missing:
         print(f"\n{line}")
-    return 0 if all(row.met for row in rows) and not missing else 1
+    return 0 if all(row.met is not False for row in rows) and not missing else 1
 
 
 def print_machine(*, quick: bool) -> None:
@@ -104,7 +104,7 @@ def print_table(rows: list[Row]) -> None:
     print("| What | Against | Ours | Ratio | Goal | |")
     print("|---|---:|---:|---:|---|---|")
     for row in rows:
-        met = "met" if row.met else "**missed**"
+        met = {True: "met", False: "**missed**", None: ""}[row.met]
         print(f"| {row.what} | {row.theirs} | {row.ours} | {row.ratio} | {row.goal} | {met} |")
     for note in dict.fromkeys(row.note for row in rows if row.note):
         print(f"\n{note}")

@@ -6,6 +6,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
+from plotly.io.json import to_json_plotly
 
 from mha_viz.export import Picture, Table
 
@@ -40,14 +41,23 @@ def chart(
 def steady(figure: go.Figure, *, key: str, alt: str) -> None:
     """A chart that stays on the page while its figure changes, as high as the place it is in.
 
-    The page needs another chart, of `chart`, which brings Plotly along.
+    The page needs another chart, of `chart`, which brings Plotly along. What only Plotly's own
+    hover would show is not sent: such a chart has a tooltip of the page's.
     """
     drawn()[key] = Picture(key, figure, alt)
     with st.container(key=key, height="stretch"):
         _steady(
             key=f"steady {key}", height="stretch",
-            data={"spec": figure.to_json(), "alt": alt, "config": CONFIG},
+            data={"spec": without_hover(figure), "alt": alt, "config": CONFIG},
         )  # fmt: skip
+
+
+def without_hover(figure: go.Figure) -> str:
+    """The figure's JSON without what only a hover of Plotly's would show."""
+    sent = figure.to_plotly_json()
+    for trace in sent["data"]:
+        trace.pop("customdata", None)
+    return str(to_json_plotly(sent))
 
 
 def aside(make: Callable[[], go.Figure], *, key: str, alt: str, table: Callable[[], Table]) -> None:

@@ -32,14 +32,14 @@ class NotMeasured(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table; `note` says what the numbers include."""
+    """One line of the table; `met` is None without a goal; `note` says what the numbers include."""
 
     what: str
     theirs: str
     ours: str
     ratio: str
     goal: str
-    met: bool
+    met: bool | None
     note: str = ""
 
 

@@ -43,6 +43,7 @@ from mha_viz.figures.token_losses import token_losses
 from mha_viz.figures.values import matrix_heatmap
 from mha_viz.figures.window import whole
 from mha_viz.heads.rollout import rollout
+from mha_viz.session.chart import without_hover
 from mha_viz.session.compare import MOST_SHOWN
 from mha_viz.session.head.maps import LABELS, only_seen
 from mha_viz.session.head.values import PUSHED
@@ -67,7 +68,7 @@ def all_heads(T: int) -> Sent:
 def one_head(T: int) -> Sent:
     trace = traced(T)
     drawn = head_heatmap(trace.pattern(*AT), trace.tokens, LIGHT)
-    return figure(drawn, HALF, HALF, pooled(whole(T).block))
+    return Sent(without_hover(drawn), HALF, HALF, pooled(whole(T).block))
 
 
 def dot_product(T: int) -> Sent:
@@ -197,7 +198,7 @@ def passport(T: int) -> Sent:
 
 def merged(T: int) -> Sent:
     drawn = head_heatmap(rollout(traced(T)).clip(0, 1), traced(T).tokens, LIGHT)
-    return figure(drawn, HALF, HALF, pooled(whole(T).block))
+    return Sent(without_hover(drawn), HALF, HALF, pooled(whole(T).block))
 
 
 def change(T: int) -> Sent:
