@@ -331,6 +331,35 @@ def test_back_takes_back_one_press_and_forward_brings_it_again(visit: Opener) ->
     assert "token=10" in one.query()
 
 
+def test_a_press_makes_one_entry_in_the_history(visit: Opener) -> None:
+    one = visit().open(at="L0H0")
+    entries = lambda: one.page.evaluate("history.length")  # noqa: E731
+    before = entries()
+
+    def made(link: str) -> int:
+        one.page.wait_for_function(f"location.href.includes('{link}')")
+        one.page.wait_for_selector(IDLE, state="attached")
+        one.page.wait_for_timeout(600)
+        return entries() - before
+
+    one.click(GRID, 2, 1)
+    assert made("at=L1H2") == 1
+    assert "token" not in one.query()  # nobody chose one
+    one.click(MAP, 3, 12)
+    assert made("token=12") == 2
+    one.page.get_by_role("link", name="Next token").click()
+    assert made("/next_token?at=L1H2&token=12") == 3
+    one.type("A dog sat on a log and another dog sat on another log.")
+    assert made("text=A") == 3  # Streamlit keeps the entry of a text that is typed
+    one.page.wait_for_function("!location.search.includes('token=')")
+    one.page.go_back()
+    assert made("/?at=L1H2&token=12") == 3
+    expect(one.page.locator(".chip.asks")).to_have_attribute("data-position", "12")
+    one.page.go_back()
+    one.page.wait_for_function("!location.search.includes('token=')")
+    expect(one.page.locator(".lead b")).to_have_text("L1 H2")
+
+
 def test_a_double_click_ends_the_zoom_and_pins_nothing(visit: Opener) -> None:
     one = visit().open(at="L0H0", token="16", window="4-17-2-12")
     one.hover(MAP, 5, 9)

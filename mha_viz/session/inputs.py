@@ -65,7 +65,7 @@ def view() -> View | None:
     )  # fmt: skip
     if not waits:
         _check_places(view)
-    link.keep()
+    link.keep(trace.n_tokens - 1)
     _say_what_was_changed(trace)
     return view
 
@@ -74,7 +74,7 @@ def _forget_what_another_text_had(words: str, *, waits: bool) -> None:
     """A pinned token and a zoomed part mean nothing in another text."""
     state = st.session_state
     if state.get("words", words) != words and not state.get("waits"):
-        for name in ("token", "key_chosen", "window"):
+        for name in ("token", "key_chosen", "side", "window"):
             state.pop(name, None)
     state["words"], state["waits"] = words, waits
 

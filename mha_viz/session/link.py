@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -9,6 +10,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 UNBOUND = ("token", "key", "side", "window")  # what a press decides
 STAYS = 8.0  # seconds for which a word on a link is said
 LONGEST = 16_000  # characters of an encoded text; servers and chats cut or refuse far longer links
+_SCRIPT = (Path(__file__).parent / "link.js").read_text(encoding="utf-8")
 
 
 def restore() -> None:
@@ -33,10 +35,15 @@ def restore() -> None:
     state["window"] = [int(edge[:6]) for edge in edges] if whole else None
 
 
-def keep() -> None:
-    """Writes them back to the address bar: all that is new at once, and each that is gone alone."""
+def keep(last: int) -> None:
+    """Writes them back to the address bar, where link.js makes one entry of them.
+
+    `last` is the token that is pinned without a choice; it is not written unless it was there.
+    """
     state = st.session_state
     token, key, window = (state.get(name) for name in ("token", "key_chosen", "window"))
+    if token == last and "token" not in st.query_params:
+        token = None
     wanted = {
         "token": "" if token is None else str(token),
         "key": "" if key is None else str(key),
@@ -49,6 +56,8 @@ def keep() -> None:
     changed = {n: v for n, v in wanted.items() if v and st.query_params.get(n) != v}
     if changed:
         st.query_params.update(changed)
+    with st.container(key="history"):
+        st.html(f"<script>{_SCRIPT}</script>", unsafe_allow_javascript=True)
 
 
 def strayed(name: str, taken: str | Sequence[str], *, shown: str = "") -> str:
