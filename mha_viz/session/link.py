@@ -56,7 +56,7 @@ def keep(last: int) -> None:
     changed = {n: v for n, v in wanted.items() if v and st.query_params.get(n) != v}
     if changed:
         st.query_params.update(changed)
-    with st.container(key="history"):
+    with st.container(key="unseen link"):
         st.html(f"<script>{_SCRIPT}</script>", unsafe_allow_javascript=True)
 
 

@@ -16,6 +16,13 @@ from mha_viz.session.view import View
 from mha_viz.trace import Array
 
 T = TypeVar("T")
+# Beside the columns stands what names the rows; style.css gives it 7.5rem.
+_SIGHT = """{
+  const box = document.querySelector(".st-key-tokens_box");
+  const names = 7.5 * parseFloat(getComputedStyle(document.documentElement).fontSize);
+  const at = names + %.4f * (box.scrollWidth - names);
+  box.scrollLeft = at - box.clientWidth / 2;
+}"""
 COLUMNS, ON_STAGE = 18, 14  # positions side by side; more would leave too little of each token
 
 
@@ -94,12 +101,13 @@ def tokens_box(
 ) -> None:
     """A figure of `n` columns of tokens; a narrow screen moves it sideways, in a box of its own.
 
-    The box begins at the end where column `shown` is.
+    The box begins where column `shown` is in its middle, and goes there again when it changes.
     """
-    begin = "rtl" if shown >= n // 2 else "ltr"
-    st.html(f"<style>:root {{ --columns: {n}; --begin: {begin}; }}</style>")
+    st.html(f"<style>:root {{ --columns: {n}; }}</style>")
     with st.container(key="tokens_box"):
         chart(figure, key=key, alt=alt, name=name, height=height)
+    with st.container(key="unseen sight"):
+        st.html(f"<script>{_SIGHT % ((shown + 0.5) / n)}</script>", unsafe_allow_javascript=True)
 
 
 def table_button(
