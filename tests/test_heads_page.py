@@ -263,6 +263,12 @@ def test_without_any_head_it_is_told_what_remains() -> None:
 # --- the other trace ------------------------------------------------------------------------------
 
 
+def test_characters_that_stand_for_others_are_told_of_the_other_text() -> None:
+    told = said(page("compare.py", other_text="The king \ufffd and the queen \ufffd."))
+    assert "The other text holds U+FFFD 2 times" in told
+    assert "The text holds" not in told
+
+
 def test_a_cut_of_the_other_text_is_told(bundled: Model) -> None:
     other = DEFAULT + " and the old king" * 300
     trace = bundled.trace(other)

@@ -124,6 +124,17 @@ def test_values_and_confidence_equal_loops_over_a_trace(model: Model):
         assert sure[layer, head] == pytest.approx(np.mean(largest), abs=1e-6)
 
 
+def test_marks_between_texts_do_not_count_for_confidence(bundled: Model):
+    text = "The king<|endoftext|> gave the queen"
+    trace, sure = bundled.trace(text), pruning.confidence(bundled, text)
+    words = [i for i, token in enumerate(trace.details) if token.kind != "special"]
+    assert 0 < len(words) < trace.n_tokens
+    for layer, head in ((0, 0), (3, 0), (2, 5)):
+        pattern = trace.pattern(layer, head)
+        largest = [max(pattern[i, j] for j in words) for i in words if i]
+        assert sure[layer, head] == pytest.approx(np.mean(largest), abs=1e-5)
+
+
 def test_random_scores_are_seeded(model: Model):
     a, b = (pruning.random_importance(model.config, seed) for seed in (1, 2))
     assert np.array_equal(a, pruning.random_importance(model.config, 1))

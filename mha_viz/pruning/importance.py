@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from mha_viz.gpt2 import GPT2, Block, GPT2Config
+from mha_viz.heads import patterns
 from mha_viz.model import Model
 from mha_viz.pruning.ablation import Scores
 from mha_viz.pruning.fills import Progress
@@ -77,10 +78,20 @@ def value_importance(model: Model, text: Text) -> Scores:
 def confidence(model: Model, text: Text) -> Scores:
     """`[L, H]`: the mean over queries i >= 1 of the largest weight, max_j A_ij.
 
-    Voita et al. 2019, section 4; they leave the end of the sentence out, and here the first query
-    is, which can only look at itself. Raises TextError as `token_ids` does.
+    Voita et al. 2019, section 4; they leave the end of the sentence out, and here queries and keys
+    that are special tokens are, and the first query, which can only look at itself. NaN too where
+    nothing is left. Raises TextError as `token_ids` does.
     """
-    return _from_patterns(model, text, lambda block, pattern, v: pattern[:, 1:].amax(-1).mean(-1))
+    ids = token_ids(model, text)[0].tolist()
+    words = torch.from_numpy(patterns.ordinary(model.read(ids)))
+    queries = words[words > 0]
+
+    def mean(block: Block, pattern: Tensor, v: Tensor) -> Tensor:
+        if not len(queries):
+            return pattern.new_full((len(pattern),), torch.nan)
+        return pattern[:, queries][:, :, words].amax(-1).mean(-1)
+
+    return _from_patterns(model, ids, mean)
 
 
 def random_importance(config: GPT2Config, seed: int = 0) -> Scores:

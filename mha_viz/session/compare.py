@@ -61,6 +61,7 @@ def _other_text(view: View) -> Other | None:
         return None
     noted(Its_token_ids=found[0].token_ids)
     _say_what_was_cut(found[0], "The other text", view.about.name)
+    inputs.say_what_was_replaced(found[0], "The other text")
     return Other(*found, "the other text")
 
 

@@ -265,11 +265,15 @@ def _say_what_was_changed(trace: Trace) -> None:
             f"The text has {total:,} tokens; this model reads {trace.n_tokens:,}. {kept} "
             f"{trace.n_tokens:,} shown, {trace.left_out:,} left out at the {trace.cut}."
         )
-    # A browser replaces what it cannot send before it comes here.
+    say_what_was_replaced(trace, "The text")
+
+
+def say_what_was_replaced(trace: Trace, text: str) -> None:
+    """A word where a text holds U+FFFD: a browser replaces what it cannot send."""
     lost = trace.replaced + trace.text.count("\ufffd")
     if lost:
         notice(
-            f"The text holds U+FFFD {lost} time{'s' * (lost > 1)}: it stands for characters that "
+            f"{text} holds U+FFFD {lost} time{'s' * (lost > 1)}: it stands for characters that "
             "were no valid Unicode."
         )
 
