@@ -126,12 +126,15 @@ def _parts(
     return _Parts(model.network, ids, position % T, told)
 
 
-def indirect_object(model: Model) -> NDArray[np.float64]:
+def indirect_object(
+    model: Model, *, on_progress: Callable[[float], object] = lambda share: None
+) -> NDArray[np.float64]:
     """`[n, L, H]`: each head's direct effect on logit(other name) - logit(repeated name).
 
     Over n = 16 sentences that name two people and then one of them again. Name movers raise the
-    difference and negative ones lower it (Wang et al. 2022). Raises TextError where a name is not
-    one token of the model: it does not know enough words for the task.
+    difference and negative ones lower it (Wang et al. 2022). `on_progress` is told the share that
+    is done, and may raise to stop. Raises TextError where a name is not one token of the model: it
+    does not know enough words for the task.
     """
     found = []
     for n, opening in enumerate(OPENINGS):
@@ -143,6 +146,7 @@ def indirect_object(model: Model) -> NDArray[np.float64]:
             pair = [_name_token(model, other), _name_token(model, repeated)]
             effects = direct_effects(model, model.trace(text), pair)
             found.append(effects.heads[..., 0] - effects.heads[..., 1])
+            on_progress(len(found) / (len(OPENINGS) * len(NAMES)))
     return np.stack(found).astype(np.float64)
 
 

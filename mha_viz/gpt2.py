@@ -184,12 +184,19 @@ class GPT2(nn.Module):
         ]
 
     @torch.inference_mode()
-    def run(self, ids: Tensor, *, head_gate: Tensor | None = None) -> Run:
+    def run(
+        self,
+        ids: Tensor,
+        *,
+        head_gate: Tensor | None = None,
+        on_layer: Callable[[int], None] | None = None,
+    ) -> Run:
         """q, k and v of every layer and the logits at the last position, of ids `[B, T]`.
 
         Query heads that share a key/value head have it each; heads that were taken out are NaN.
         Nothing but the last position of the last block is read after its keys and values, so
-        nothing else of that block is computed.
+        nothing else of that block is computed. `on_layer` is told the number of layers that are
+        done, and may raise to stop.
         """
         resid = self._embed(ids, 0)
         cfg = self.config
@@ -207,6 +214,8 @@ class GPT2(nn.Module):
             del q, k, v
             resid = resid + block.attn.merge(z, head_gate=gate)
             resid = resid + block.mlp(block.ln_2(resid))
+            if on_layer is not None:
+                on_layer(layer + 1)
         return Run(qkv=qkv, logits=self.W_U(self.ln_f(resid[:, -1])))
 
     def _record(self, out: Tensor, layer: int, qkv: tuple[Tensor, Tensor, Tensor]) -> None:

@@ -1,7 +1,7 @@
 """Model: a network, its tokenizer, and what is known about both. `checkpoints.load` makes it."""
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,6 +13,7 @@ from mha_viz.gpt2 import GPT2, GPT2Config
 from mha_viz.tokens import Token, clean_text, label, read_tokens, unknown_characters
 from mha_viz.trace import Array, Cut, Trace
 
+OnLayer = Callable[[int], None]
 MAX_CHARACTERS = 200_000  # a bound on the tokenizer's work; 1,024 tokens are about 5,000
 
 
@@ -46,28 +47,38 @@ class Model:
         """Where the network computes."""
         return self.network.wte.weight.device
 
-    def trace(self, text: str, *, cut: Cut = "end") -> Trace:
+    def trace(self, text: str, *, cut: Cut = "end", on_layer: OnLayer | None = None) -> Trace:
         """One forward pass over the text, as a `Trace`.
 
         A text of more than n_positions tokens is cut at its "start" or its "end"; the trace says
-        by how much. Raises TextError for an empty text, and for `cut` being anything else.
+        by how much. `on_layer` is told the number of layers that are done, and may raise to stop.
+        Raises TextError for an empty text, and for `cut` being anything else.
         """
         if cut not in ("start", "end"):
             raise TextError(f'cut = {cut!r}; a text is cut at its "start" or at its "end".')
         ids, replaced = self.encode(text)
         kept, left_out = self._fit(ids, cut)
-        return self._trace(kept, text, cut=cut, left_out=left_out, replaced=replaced)
+        return self._trace(
+            kept, text, cut=cut, left_out=left_out, replaced=replaced, on_layer=on_layer
+        )
 
-    def trace_ids(self, ids: Sequence[int], *, head_gate: Array | None = None) -> Trace:
+    def trace_ids(
+        self,
+        ids: Sequence[int],
+        *,
+        head_gate: Array | None = None,
+        on_layer: OnLayer | None = None,
+    ) -> Trace:
         """One forward pass over exactly these token ids, as a `Trace`; its text is what they spell.
 
         `head_gate` `[L, H]` scales each head's z before W_O: 0 takes a head away, 1 leaves it.
+        `on_layer` is told the number of layers that are done, and may raise to stop.
         Raises TextError for no ids, for more than n_positions (nothing is cut here) and for an id
         that the model does not have; ShapeError for another gate.
         """
         given = self._checked(ids)
         text = b"".join(token.bytes for token in self.read(given)).decode("utf-8", "replace")
-        return self._trace(given, text, head_gate=head_gate)
+        return self._trace(given, text, head_gate=head_gate, on_layer=on_layer)
 
     def encode(self, text: str) -> tuple[list[int], int]:
         """The token ids, and the number of characters that had to be replaced by U+FFFD.
@@ -106,11 +117,13 @@ class Model:
         cut: Cut = "end",
         left_out: int = 0,
         replaced: int = 0,
+        on_layer: OnLayer | None = None,
     ) -> Trace:
         gate = None
         if head_gate is not None:
             gate = torch.tensor(head_gate, dtype=torch.float32, device=self.device)
-        run = self.network.run(torch.tensor([ids], device=self.device), head_gate=gate)
+        given = torch.tensor([ids], device=self.device)
+        run = self.network.run(given, head_gate=gate, on_layer=on_layer)
         q, k, v = _numpy(run.qkv[:, :, 0])
         layers = range(self.config.n_layers)
         return Trace(

@@ -8,7 +8,8 @@ import pytest
 from script import ROOT, alts, figures, finished, html, opened, said
 from streamlit.testing.v1 import AppTest
 
-from mha_viz import compare, heads
+from mha_viz import compare, effects, heads
+from mha_viz.heads.roles import Role
 from mha_viz.heads.rollout import rollout
 from mha_viz.model import Model
 from mha_viz.session.passport import table
@@ -36,6 +37,29 @@ def test_the_passport_of_a_head_is_what_is_measured(bundled: Model) -> None:
     assert len(test.dataframe[1].value) == 24
     assert "Heads like this one" in html(test)
     assert "Published roles" not in html(test)  # they belong to GPT-2 small
+
+
+def test_roles_are_checked_when_asked_for(bundled: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With roles given to the bundled model, which has none, and names that it knows."""
+    monkeypatch.setattr(effects, "NAMES", (("John", "Mary"),))
+    mover = Role(2, 1, "mover", "It copies.", "logit_difference", -9.0, "a paper")
+    inducer = Role(3, 0, "inducer", "It goes on as last time.", "induction", 0.9, "a paper")
+    never = Role(0, 2, "other", "Nothing here speaks to it.", None, source="a paper")
+    given = {(role.layer, role.head): role for role in (mover, inducer, never)}
+    monkeypatch.setattr("mha_viz.session.passport.table.roles_for", lambda *_: given)
+
+    test = page("heads.py", at="L3H4")
+    (before,) = (t.value for t in test.dataframe if "role" in t.value)
+    assert "check" not in before
+    test = test.button(key="check_roles").click().run()
+    assert not test.exception
+    assert said(test) == ""
+    rows = next(t.value for t in test.dataframe if "role" in t.value).set_index("role")
+    assert rows["check"].to_dict() == {
+        "mover": "not confirmed", "inducer": "confirmed", "other": "not measured here",
+    }  # fmt: skip
+    expected = effects.indirect_object(bundled).mean(axis=0)[2, 1]
+    assert float(rows["value"]["mover"]) == pytest.approx(expected, abs=1e-3)
 
 
 def test_a_filter_leaves_the_heads_that_reach_it() -> None:

@@ -22,6 +22,7 @@ from mha_viz.charmodel import MIN_CHARACTERS, Settings, train
 from mha_viz.errors import SourceError, TextError
 from mha_viz.session import comparison, corpora, jobs
 from mha_viz.session.numbers import table_csv
+from mha_viz.session.waiting import Place
 
 TEXT = corpora.Text("a text", "so it goes. " * 200, 8)
 
@@ -30,7 +31,7 @@ TEXT = corpora.Text("a text", "so it goes. " * 200, 8)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(jobs, "queue", jobs.Queue())
-    monkeypatch.setattr(corpora, "_fetched", [])
+    monkeypatch.setattr(corpora, "_fetched", Place())
 
 
 page = partial(opened, "training")

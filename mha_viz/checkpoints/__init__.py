@@ -23,7 +23,7 @@ from tokenizers import Tokenizer
 from mha_viz import devices
 from mha_viz.checkpoints.folder import read_weights, write_folder
 from mha_viz.checkpoints.names import adopt, gpt2_state, with_zeros
-from mha_viz.checkpoints.tensors import State
+from mha_viz.checkpoints.tensors import Progress, State
 from mha_viz.errors import CheckpointError, HeadNotFound, SourceError
 from mha_viz.gpt2 import GPT2Config
 from mha_viz.model import Description, Model
@@ -32,6 +32,7 @@ __all__ = ["BUNDLED", "Model", "is_local", "load", "save", "write_zeroed"]
 
 BUNDLED = Path(__file__).resolve().parents[2] / "assets" / "bundled"
 GPT2_VOCABULARY = range(50257, 50305)  # GPT-2's own, and its padding to a multiple of 64
+READ, COMPARED = 0.4, 0.7  # shares of the time of loading, about, that are over by then
 LOCAL = re.compile(r"^(\.{1,2}$|\.{0,2}[/\\]|~|[A-Za-z]:[/\\]|.*\\)")
 
 
@@ -42,12 +43,14 @@ def load(
     dtype: str | torch.dtype | None = None,
     tokenizer: str | Path | None = None,
     allow_pickle: bool = False,
+    on_progress: Progress | None = None,
 ) -> Model:
     """The model that `source` names, ready and read-only; see the module for what may be named.
 
     `device` and `dtype` default to the best device and float32. `tokenizer` names another source
     for the tokenizer, for weights that came without one. `allow_pickle` lets a local folder be
-    read from pytorch_model.bin; what it may contain stays limited to tensors.
+    read from pytorch_model.bin; what it may contain stays limited to tensors. `on_progress` is
+    told the share of the reading that is done, and may raise to stop.
 
     Raises SourceError, CheckpointError (NotGPT2 for another architecture), DeviceError.
     """
@@ -64,6 +67,7 @@ def load(
             dtype,
             tokenizer=tokenizer,
             allow_pickle=allow_pickle,
+            on_progress=on_progress,
         )
     from mha_viz.checkpoints import hub
 
@@ -74,7 +78,9 @@ def load(
             hint = f"There is a folder of that name here: ./{source} reads it."
             raise SourceError(f"{error} {hint}") from error
         raise
-    return _load(fetched.folder, source, "hub", device, dtype, tokenizer=tokenizer)
+    return _load(
+        fetched.folder, source, "hub", device, dtype, tokenizer=tokenizer, on_progress=on_progress
+    )
 
 
 def is_local(source: str) -> bool:
@@ -130,8 +136,12 @@ def _load(
     tokenizer: str | Path | None = None,
     allow_pickle: bool = False,
     trusted: bool = False,
+    on_progress: Progress | None = None,
 ) -> Model:
-    config, state, raw = read_weights(place, name, allow_pickle=allow_pickle)
+    told = on_progress or _nobody
+    config, state, raw = read_weights(
+        place, name, allow_pickle=allow_pickle, on_progress=lambda share: told(share * READ)
+    )
     network = adopt(state.tensors, config)
     if trusted:
         words = Tokenizer.from_file(str(place / "tokenizer.json"))
@@ -144,11 +154,14 @@ def _load(
         if config.removed_heads:
             tensors = with_zeros(tensors, config)
             judged = adopt(tensors, replace(config, removed_heads=()))
-        verify.compare(judged, verify.build(raw, tensors, name), name)
+        told(READ)
+        theirs = verify.build(raw, tensors, name)
+        told((READ + COMPARED) / 2)
+        verify.compare(judged, theirs, name)
     _check_vocabulary(words, config, name)
     words.no_truncation()  # a text is cut by Model.trace, which says by how much
     words.no_padding()
-    digest = _hash(state)
+    digest = _hash(state, lambda share: told(COMPARED + share * (1 - COMPARED)))
     n_parameters = sum(p.numel() for p in network.parameters())
     network, word = devices.place(network, device, dtype)
     notes = (*state.notes, word) if word else tuple(state.notes)
@@ -204,10 +217,15 @@ def _check_vocabulary(words: Tokenizer, config: GPT2Config, name: str) -> None:
         )
 
 
-def _hash(state: State) -> str:
+def _nobody(share: float) -> None:
+    """What is told where nobody asked."""
+
+
+def _hash(state: State, told: Progress) -> str:
     """SHA-256 over the names and float32 values, the same however the file was stored."""
     digest = hashlib.sha256()
-    for key in sorted(state.tensors):
+    for done, key in enumerate(sorted(state.tensors)):
+        told(done / len(state.tensors))
         digest.update(key.encode())
         digest.update(state.tensors[key].contiguous().numpy().data)
     return digest.hexdigest()

@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from mha_viz.checkpoints.config import config_to_json, read_config
-from mha_viz.checkpoints.tensors import State, find_weights, read_nanogpt, read_state
+from mha_viz.checkpoints.tensors import Progress, State, find_weights, read_nanogpt, read_state
 from mha_viz.errors import CheckpointError, MhaVizError, SourceError
 from mha_viz.gpt2 import GPT2Config
 
@@ -17,17 +17,18 @@ END_OF_TEXT = "<|endoftext|>"
 
 
 def read_weights(
-    place: Path, name: str, *, allow_pickle: bool = False
+    place: Path, name: str, *, allow_pickle: bool = False, on_progress: Progress | None = None
 ) -> tuple[GPT2Config, State, dict[str, object]]:
     """Configuration, tensors, and the raw config.json of a folder or of a nanoGPT `.pt` file.
 
-    Raises SourceError and CheckpointError, as `config` and `tensors` do.
+    `on_progress` is told the share of the tensors that was read, and may raise to stop. Raises
+    SourceError and CheckpointError, as `config` and `tensors` do.
     """
     try:
         if not place.exists():
             raise SourceError(f"There is no folder {name}. Check the path.")
         if place.is_dir():
-            return _read_folder(place, name, allow_pickle=allow_pickle)
+            return _read_folder(place, name, allow_pickle, on_progress)
         if place.suffix == ".pt":
             return _read_nanogpt(place, name)
     except MhaVizError:
@@ -41,7 +42,7 @@ def read_weights(
 
 
 def _read_folder(
-    folder: Path, name: str, *, allow_pickle: bool
+    folder: Path, name: str, allow_pickle: bool, on_progress: Progress | None
 ) -> tuple[GPT2Config, State, dict[str, object]]:
     if not (folder / "config.json").exists() and (folder / "ckpt.pt").exists():
         return _read_nanogpt(folder / "ckpt.pt", name)
@@ -49,7 +50,7 @@ def _read_folder(
     raw = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     files = find_weights(folder, name, allow_pickle=allow_pickle)
     tied = raw.get("tie_word_embeddings", True) is not False
-    return config, read_state(files, config, name, tied=tied), raw
+    return config, read_state(files, config, name, tied=tied, on_progress=on_progress), raw
 
 
 def _read_nanogpt(path: Path, name: str) -> tuple[GPT2Config, State, dict[str, object]]:

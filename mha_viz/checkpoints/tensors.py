@@ -6,7 +6,7 @@ names it (`transformer.h.0.attn.c_attn.weight`, stored as `[in, out]`).
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from mha_viz.checkpoints.names import names
 from mha_viz.errors import CheckpointError, SourceError
 from mha_viz.gpt2 import GPT2Config
 
+Progress = Callable[[float], None]
 NANOGPT_SIZES = {  # in model_args -> in config.json
     "n_layer": "n_layer",
     "n_head": "n_head",
@@ -61,15 +62,23 @@ def find_weights(folder: Path, name: str, *, allow_pickle: bool) -> list[Path]:
     raise SourceError(f"{name} has no weights: expected model.safetensors beside config.json.")
 
 
-def read_state(files: list[Path], config: GPT2Config, name: str, *, tied: bool) -> State:
+def read_state(
+    files: list[Path],
+    config: GPT2Config,
+    name: str,
+    *,
+    tied: bool,
+    on_progress: Progress | None = None,
+) -> State:
     """The state dict in `files`, checked against `config`; see the module for what is promised.
 
-    Raises CheckpointError, naming the tensor: missing, of a wrong shape, NaN or infinite, unknown.
+    `on_progress` is told the share that is done, and may raise to stop. Raises
+    CheckpointError, naming the tensor: missing, of a wrong shape, NaN or infinite, unknown.
     """
     raw: dict[str, Tensor] = {}
     for path in files:
         raw.update(_read_file(path, name))
-    return complete(_normalise(raw, name), config, name, tied=tied)
+    return complete(_normalise(raw, name), config, name, tied=tied, on_progress=on_progress)
 
 
 def read_nanogpt(path: Path, name: str) -> tuple[GPT2Config, State]:
@@ -93,7 +102,14 @@ def read_nanogpt(path: Path, name: str) -> tuple[GPT2Config, State]:
     return config, complete(tensors, config, name, tied=True)
 
 
-def complete(tensors: dict[str, Tensor], config: GPT2Config, name: str, *, tied: bool) -> State:
+def complete(
+    tensors: dict[str, Tensor],
+    config: GPT2Config,
+    name: str,
+    *,
+    tied: bool,
+    on_progress: Progress | None = None,
+) -> State:
     """Checks names, shapes and values; fills the zeros of a model that has no biases at all."""
     expected = {entry.theirs: shape for entry, shape in _shapes(config)}
     if HEAD in tensors or not tied:
@@ -110,11 +126,12 @@ def complete(tensors: dict[str, Tensor], config: GPT2Config, name: str, *, tied:
     asks = "its config.json asks for"
     if config.removed_heads:
         asks = "its config.json, with `pruned_heads`, asks for"
-    checked = {
-        key: _checked(key, tensors[key], shape, name, asks)
-        for key, shape in expected.items()
-        if key in tensors
-    }
+    checked = {}
+    for done, (key, shape) in enumerate(expected.items()):
+        if on_progress is not None:
+            on_progress(done / len(expected))
+        if key in tensors:
+            checked[key] = _checked(key, tensors[key], shape, name, asks)
     if missing:
         checked |= {key: torch.zeros(expected[key]) for key in biases}
         notes.append("The file has no biases; they are zero.")

@@ -17,6 +17,7 @@ from mha_viz.attention import MultiHeadAttention
 from mha_viz.errors import ShapeError
 from mha_viz.gpt2 import GPT2, GPT2Config
 from mha_viz.model import Model
+from mha_viz.pruning.fills import Progress
 from mha_viz.pruning.inputs import Head, Text, all_heads, check_head, token_ids
 
 
@@ -95,14 +96,23 @@ def size(network: GPT2) -> Size:
 
 
 @torch.inference_mode()
-def seconds(models: Iterable[Model], text: Text, *, repeats: int = 5) -> list[float]:
+def seconds(
+    models: Iterable[Model],
+    text: Text,
+    *,
+    repeats: int = 5,
+    on_progress: Progress | None = None,
+) -> list[float]:
     """The median wall time of one forward pass of each model, in seconds; they take turns.
 
-    One round before does not count. Raises TextError as `token_ids` does.
+    One round before does not count. `on_progress` is told the share that is done, and may raise to
+    stop. Raises TextError as `token_ids` does.
     """
     jobs = [(model.network, token_ids(model, text)) for model in models]
     times: list[list[float]] = [[] for _ in jobs]
     for turn in range(repeats + 1):
+        if on_progress is not None:
+            on_progress(turn / (repeats + 1))
         for (network, ids), taken in zip(jobs, times, strict=True):
             begun = time.perf_counter()
             network(ids)[0, -1, 0].item()  # the answer is here, not on its way from a device

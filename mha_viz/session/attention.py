@@ -16,6 +16,7 @@ from mha_viz.heads import summary
 from mha_viz.session import models
 from mha_viz.session.chart import CONFIG as CONFIG
 from mha_viz.session.chart import chart, steady
+from mha_viz.session.frame import bring_plotly
 from mha_viz.session.messages import escaped
 from mha_viz.session.models import TITLES
 from mha_viz.session.strip import token_strip
@@ -55,15 +56,20 @@ def strip(view: View) -> None:
 def grid(view: View) -> None:
     """All heads of all layers; a click chooses one."""
     trace = view.trace
+    pooled = models.thumbnails(view.words, thumbnail_size(trace.n_heads), trace)
+    if pooled is None:
+        bring_plotly()  # the heatmap needs it
+        return
     figure = _grid_figure(
-        view.words, view.scale, view.dim_sink, view.stage, view.theme.name, _trace=trace
-    )
+        view.words, view.scale, view.dim_sink, view.stage, view.theme.name, _trace=trace,
+        _pooled=pooled,
+    )  # fmt: skip
     with st.container(key="grid_box", height="stretch"):
         chart(
             figure, key="head_grid", height="stretch",
             # The same for every head, so that a choice of another one sends nothing anew.
             alt=f"Patterns of {trace.n_layers} layers with {trace.n_heads} heads each.",
-            name="all-heads", table=partial(_grid_table, view.words, trace),
+            name="all-heads", table=partial(_grid_table, pooled),
         )  # fmt: skip
 
 
@@ -139,22 +145,21 @@ def _pattern(view: View) -> Array:
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _grid_figure(
-    words: str, scale: Scale, dim_sink: bool, stage: bool, theme: str, *, _trace: Trace
-) -> go.Figure:
-    size = thumbnail_size(_trace.n_heads)
+    words: str, scale: Scale, dim_sink: bool, stage: bool, theme: str, *, _trace: Trace,
+    _pooled: Array,
+) -> go.Figure:  # fmt: skip
     return head_grid(
-        models.thumbnails(words, size, _trace),
+        _pooled,
         THEMES[theme],
         scale=scale,
-        block=-(-_trace.n_tokens // size),
+        block=-(-_trace.n_tokens // thumbnail_size(_trace.n_heads)),
         dim_sink=dim_sink,
         sizes=STAGE if stage else NORMAL,
     )
 
 
-def _grid_table(words: str, trace: Trace) -> Table:
+def _grid_table(pooled: Array) -> Table:
     """The weights that the grid shows, pooled as they are there."""
-    pooled = models.thumbnails(words, thumbnail_size(trace.n_heads), trace)
     side = pooled.shape[-1]
     rows = [
         [layer, head, query, key, float(pooled[layer, head, query, key])]

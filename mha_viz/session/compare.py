@@ -1,5 +1,6 @@
 """What the Compare page is made of: two traces, aligned tokens, and what each head changed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,7 +8,6 @@ import streamlit as st
 
 from mha_viz import compare, pruning
 from mha_viz.compare import Alignment, Change
-from mha_viz.errors import MhaVizError
 from mha_viz.export import head_table
 from mha_viz.figures.head_map import head_map
 from mha_viz.figures.values import matrix_heatmap
@@ -15,11 +15,13 @@ from mha_viz.session import inputs, models
 from mha_viz.session.attention import caption
 from mha_viz.session.chart import chart, noted
 from mha_viz.session.choices import a_text, one_of
-from mha_viz.session.messages import escaped, notice, problem
+from mha_viz.session.messages import escaped, notice
 from mha_viz.session.numbers import download, download_table
 from mha_viz.session.pruning import board
+from mha_viz.session.running import Told
 from mha_viz.session.samples import DEFAULT
 from mha_viz.session.view import View
+from mha_viz.session.waiting import Place, awaited, places
 from mha_viz.trace import Trace
 
 AGAINST = ["another text", "another model", "without heads"]
@@ -29,6 +31,9 @@ ALL_OFF = (
     "there is no head to compare."
 )
 MOST_SHOWN = 256  # aligned tokens a side of a heatmap
+
+_gated: Callable[[str], Place[Trace]] = places(8)
+_changed: Callable[[str, str], Place[tuple[Alignment, Change]]] = places(8)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +60,7 @@ def _other_text(view: View) -> Other | None:
     if not text:
         st.info("Type a second text; tokens that both have in the same order are aligned.")
         return None
-    found = inputs.traced(view.source, view.device, text, view.trace.cut)
+    found = models.trace(view.source, view.device, text, view.trace.cut, slot="other text")
     noted(Compared_with_the_text=text)
     if found is None:
         return None
@@ -70,10 +75,12 @@ def _other_model(view: View) -> Other | None:
         "The other model", list(models.TITLES), key="other_model", bind="query-params",
         accept_new_options=True, help="With as many layers and heads as the first",
     )  # fmt: skip
-    loaded = inputs.obtain(source or "bundled", view.device)
+    loaded = inputs.obtain(source or "bundled", view.device, slot="other model")
     if loaded is None:
         return None
-    found = inputs.traced(source or "bundled", view.device, view.trace.text, view.trace.cut)
+    found = models.trace(
+        source or "bundled", view.device, view.trace.text, view.trace.cut, slot="other text"
+    )
     about = loaded.description
     noted(Compared_with=f"{about.name} ({about.source}), SHA-256 {about.weights_hash}")
     if found is None:
@@ -100,23 +107,24 @@ def _without_heads(view: View) -> Other | None:
         return None
     words = f"{view.words} {off}"
     some = "1 head" if len(off) == 1 else f"{len(off)} heads"
-    return Other(_gated(words, off, _view=view), words, f"without {some}", "as it is", off)
+    gate = pruning.gate_without(view.model.config, off).numpy()
 
+    def work(told: Told) -> Trace:
+        return view.model.trace_ids(
+            view.trace.token_ids, head_gate=gate,
+            on_layer=lambda done: told(done / view.trace.n_layers),
+        )  # fmt: skip
 
-@st.cache_resource(max_entries=8, show_spinner="Running without these heads…")
-def _gated(words: str, off: tuple[pruning.Head, ...], *, _view: View) -> Trace:
-    del words  # only tells texts apart
-    gate = pruning.gate_without(_view.model.config, off).numpy()
-    return _view.model.trace_ids(_view.trace.token_ids, head_gate=gate)
+    found = awaited(_gated(words), "Running without these heads", work, slot="other text")
+    return None if found is None else Other(found, words, f"without {some}", "as it is", off)
 
 
 def show(view: View, other: Other) -> None:
     """The diff of the tokens, the map of changes, and the chosen head on both sides."""
-    try:
-        alignment, change = _changes(view.words, other.words, _a=view.trace, _other=other)
-    except MhaVizError as error:
-        problem(str(error))
+    changes = _changes(view, other)
+    if changes is None:
         return
+    alignment, change = changes
     _tokens(view, other, alignment)
     if not change.n_queries:
         notice("No token after the first stands in both: there is nothing to compare.")
@@ -132,14 +140,19 @@ def show(view: View, other: Other) -> None:
         _patterns(view, other, alignment)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Comparing every head…")
-def _changes(words: str, others: str, *, _a: Trace, _other: Other) -> tuple[Alignment, Change]:
-    alignment = compare.align_traces(_a, _other.trace)
-    change = compare.change(_a, _other.trace, alignment)
-    for head in _other.off:  # it has a pattern still, of which nothing is written any more
-        for values in (change.distance, change.elsewhere_a, change.elsewhere_b):
-            values[head] = np.nan
-    return alignment, change
+def _changes(view: View, other: Other) -> tuple[Alignment, Change] | None:
+    a, b = view.trace, other.trace
+
+    def work(told: Told) -> tuple[Alignment, Change]:
+        alignment = compare.align_traces(a, b)
+        change = compare.change(a, b, alignment, on_layer=lambda done: told(done / a.n_layers))
+        for head in other.off:  # it has a pattern still, of which nothing is written any more
+            for values in (change.distance, change.elsewhere_a, change.elsewhere_b):
+                values[head] = np.nan
+        return alignment, change
+
+    place = _changed(view.words, other.words)
+    return awaited(place, "Comparing every head", work, slot="changes")
 
 
 def _tokens(view: View, other: Other, alignment: Alignment) -> None:

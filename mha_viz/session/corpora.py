@@ -11,7 +11,9 @@ import streamlit as st
 
 from mha_viz.charmodel import MAX_VOCABULARY, MIN_CHARACTERS, vocabulary_of
 from mha_viz.errors import MhaVizError, SourceError, TextError
+from mha_viz.session import jobs
 from mha_viz.session.messages import notice, problem
+from mha_viz.session.waiting import Place, awaited
 
 BUNDLED = Path(__file__).resolve().parents[2] / "assets" / "training.txt"
 URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
@@ -105,22 +107,33 @@ def _text(name: str, content: str) -> Text:
     return Text(name, content, len(vocabulary_of(content)))
 
 
-_fetched: list[Text] = []  # once for all visitors
+_fetched: Place[Text] = Place()  # once for all visitors
 
 
 def _shakespeare() -> Text | None:
-    if _fetched:
-        return _fetched[0]
+    state = st.session_state
+    if _fetched.result is None and not state.get("asked_for_shakespeare"):
+        _offer()
+        return None
+    found = awaited(
+        _fetched, "Downloading", lambda told: _text("Tiny Shakespeare", fetch()), slot="shakespeare"
+    )
+    if found is None and jobs.mine(_fetched.name) is None:
+        state["asked_for_shakespeare"] = False
+        _offer()
+    return found
+
+
+def _offer() -> None:
     st.info(
         "Tiny Shakespeare is not here yet: 1.1 MB from raw.githubusercontent.com, kept in memory. "
         "Nothing else in a training uses the network.",
         icon=":material/cloud_download:",
     )
-    if not st.button("Download it", type="primary", key="fetch_shakespeare"):
-        return None
-    with st.spinner("Downloading…", show_time=True):
-        _fetched[:] = [_text("Tiny Shakespeare", fetch())]
-    st.rerun()
+    st.button(
+        "Download it", type="primary", key="fetch_shakespeare",
+        on_click=lambda: st.session_state.update(asked_for_shakespeare=True),
+    )  # fmt: skip
 
 
 def _own() -> Text | None:

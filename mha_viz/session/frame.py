@@ -27,11 +27,15 @@ def begin() -> DeltaGenerator:
     if not _warm.is_set():
         with waiting.container():
             st.caption("Loading the bundled model, 4 layers × 6 heads…")
-            # An empty figure makes the browser load Plotly while the server loads torch.
-            hidden = {"visible": False}
-            layout = {"xaxis": hidden, "yaxis": hidden}
-            st.plotly_chart({"data": [{"type": "heatmap"}], "layout": layout}, key="cold")
+            bring_plotly()  # while the server loads torch
     return waiting
+
+
+def bring_plotly() -> None:
+    """An empty figure, which makes the browser load Plotly."""
+    hidden = {"visible": False}
+    layout = {"xaxis": hidden, "yaxis": hidden}
+    st.plotly_chart({"data": [{"type": "heatmap"}], "layout": layout}, key="cold")
 
 
 def run(page: StreamlitPage, waiting: DeltaGenerator) -> None:

@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from mha_viz import checkpoints, devices
 from mha_viz.checkpoints import hub
-from mha_viz.errors import CheckpointError, MhaVizError, SourceError
+from mha_viz.errors import CheckpointError, SourceError
 from mha_viz.figures.scale import SCALES
 from mha_viz.figures.theme import THEMES
 from mha_viz.heads.patterns import kept_heads
@@ -40,13 +40,15 @@ def view() -> View | None:
     loaded = obtain(source, device)
     waits = loaded is None  # for a model that the link may have been made for
     if loaded is None:
-        source, loaded = shown_source, models.model(shown_source, device)
+        loaded = models.model(shown_source, device, slot="model before")
+        source, loaded = (shown_source, loaded) if loaded else ("bundled", models.bundled(device))
     if not text:
         _ask_for_text()
     found = None
     for asked in dict.fromkeys((text, shown_text)):
         cut = _cut_input(below, loaded, asked) if asked is text else state.get("cut") or "end"
-        if asked and (found := traced(source, device, asked, cut)):
+        slot = "text" if asked is text else "text before"
+        if asked and (found := models.trace(source, device, asked, cut, slot=slot)):
             state["shown"] = (source, asked)
             break
     if found is None:
@@ -161,7 +163,7 @@ def _set_text(text: str) -> None:
     st.session_state["text"] = text
 
 
-def obtain(source: str, device: str | None) -> Model | None:
+def obtain(source: str, device: str | None, *, slot: str = "model") -> Model | None:
     """The model, or None after the page has said why it is not there."""
     try:
         if checkpoints.is_local(source) and not serves_this_machine_only():
@@ -171,19 +173,8 @@ def obtain(source: str, device: str | None) -> Model | None:
             if not hub.is_cached(source):
                 downloads.offer(source)
                 return None
-        with st.spinner(f"Loading {models.TITLES.get(source, 'the model')}…", show_time=True):
-            return models.model(source, device)
+        return models.model(source, device, slot=slot)
     except (SourceError, CheckpointError) as error:
-        problem(str(error))
-        return None
-
-
-def traced(source: str, device: str | None, text: str, cut: Cut) -> tuple[Trace, str] | None:
-    """The trace and its name in caches, or None after the page has said why there is none."""
-    try:
-        with st.spinner("Running the model…", show_time=True):
-            return models.trace(source, device, text, cut)
-    except MhaVizError as error:
         problem(str(error))
         return None
 

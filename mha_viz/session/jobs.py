@@ -44,6 +44,8 @@ class Job(Generic[T]):
         self.error = ""
         self.seconds = 0.0  # of work, without waiting and pauses
         self.seen = time.monotonic()  # when its visitor was last here
+        self.over = threading.Event()  # no more results come
+        self.queue: Queue | None = None
         self._work = work
         self._held = False  # by a worker
 
@@ -95,6 +97,7 @@ class Queue:
                 raise MhaVizError(
                     f"{len(self._waiting)} computations are waiting already. Try again in a minute."
                 )
+            job.queue = self
             self._enqueue(job)
 
     def position(self, job: Job[Any]) -> int:
@@ -169,25 +172,36 @@ class Queue:
                 self._fill()
 
     def _let_go(self, job: Job[Any]) -> None:
-        """Frees what the work holds in memory, once it is over."""
-        if not job.active and not job._held:
-            job._work = iter(())
+        """Tells those who wait that it is over, and frees what the work holds in memory."""
+        if not job.active:
+            job.over.set()
+            if not job._held:
+                job._work = iter(())
 
 
 queue = Queue()
-atexit.register(queue.close)  # torch ends the whole process where a thread is cut off within it
+pages = Queue()  # for what a page cannot do without: it never waits for work beside the pages
+for one in (queue, pages):
+    atexit.register(one.close)  # torch ends the whole process where a thread is cut off within it
 
 
-def start(name: str, job: Job[Any]) -> None:
-    """Gives the job to the queue, and to this session under a name; one that ran there is stopped.
+def start(name: str, job: Job[Any], to: Queue | None = None) -> None:
+    """Gives the job to the queue, or to another one, and to this session under a name.
 
-    Raises MhaVizError where too many jobs wait already.
+    One that ran under that name is stopped. Raises MhaVizError where too many
+    jobs wait already.
     """
-    queue.submit(job)
+    (to or queue).submit(job)
     before = st.session_state.get(_key(name))
     if before is not None:
-        queue.stop(before)
+        stop(before)
     st.session_state[_key(name)] = job
+
+
+def stop(job: Job[Any]) -> None:
+    """Ends the job, in whichever queue it is."""
+    if job.queue is not None:
+        job.queue.stop(job)
 
 
 def mine(name: str) -> Job[Any] | None:
@@ -211,13 +225,13 @@ def forget(name: str) -> None:
     job = st.session_state.pop(_key(name), None)
     _lease().pop(name, None)
     if job is not None:
-        queue.stop(job)
+        stop(job)
 
 
 def told(job: Job[Any], what: str) -> str:
     """How it stands, in words: `what` names the progress, as in "200 of 5,000 steps"."""
-    if job.state == "queued":
-        return f"Queued, position {queue.position(job)}"
+    if job.state == "queued" and job.queue is not None:
+        return f"Queued, position {job.queue.position(job)}"
     left = job.seconds_left
     spent = f"{what} · {clock(job.seconds)}"
     if job.state == "running":
@@ -245,7 +259,7 @@ def leave(held: dict[str, Job[Any]]) -> None:
 
 def _abandon(job: Job[Any], last_seen: float) -> None:
     if job.seen == last_seen:
-        queue.stop(job)
+        stop(job)
 
 
 @st.cache_resource(scope="session", on_release=leave, show_spinner=False)

@@ -2,13 +2,16 @@
 
 import gc
 import hashlib
-import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import streamlit as st
 
 from mha_viz import checkpoints
 from mha_viz.model import Model
+from mha_viz.session.messages import plain
+from mha_viz.session.running import Told
+from mha_viz.session.waiting import Place, awaited, places
 from mha_viz.trace import Array, Cut, Trace
 
 HUB_SIZES = {  # of the weights, as the hub stores them
@@ -26,50 +29,66 @@ TITLES = {
     "gpt2-large": "GPT-2 large · 36 × 20",
     "gpt2-xl": "GPT-2 XL · 48 × 25",
 }
-_forward = threading.Semaphore(2)  # more at once would only take turns on the same cores
+
+# The stamp in the key of a model tells apart a folder that was written anew.
+_models: Callable[[str, float, str | None], Place[Model]] = places(3)
+_traces: Callable[[str], Place[Trace]] = places(8)
+_thumbnails: Callable[[str, int], Place[Array]] = places(16)
 
 
-def model(source: str, device: str | None = None) -> Model:
-    """The model, from memory if it was loaded before. Raises MhaVizError as `load` does."""
-    return _model(source, _stamp(source), device)
+def bundled(device: str | None = None) -> Model:
+    """The bundled model, which loads in a moment."""
+    return _bundled(device)
 
 
-@st.cache_resource(max_entries=3, show_spinner=False)
-def _model(source: str, stamp: float, device: str | None) -> Model:
-    del stamp  # only tells apart a folder that was written anew
-    loaded = checkpoints.load(source, device=device)
-    gc.collect()
-    gc.freeze()  # else each collection walks all of torch, and stalls every visitor
-    return loaded
+def model(source: str, device: str | None = None, *, slot: str = "model") -> Model | None:
+    """The model, from memory if it was loaded before; None after the page has said why not.
+
+    A `slot` holds one model of a visitor that is being loaded.
+    """
+    if source == "bundled":
+        return _bundled(device)
+
+    def work(told: Told) -> Model:
+        loaded = checkpoints.load(source, device=device, on_progress=told)
+        _freeze()
+        return loaded
+
+    place = _models(source, _stamp(source), device)
+    return awaited(place, f"Loading {plain(TITLES.get(source, source))}", work, slot=slot)
 
 
-def trace(source: str, device: str | None, text: str, cut: Cut) -> tuple[Trace, str]:
-    """The trace of a text and the name it goes by in caches. Raises MhaVizError."""
-    found = _trace(source, _stamp(source), device, text, cut)
+def trace(
+    source: str, device: str | None, text: str, cut: Cut, *, slot: str = "text"
+) -> tuple[Trace, str] | None:
+    """The trace of a text and the name it goes by in caches; None after the page has said why not.
+
+    A `slot` holds one text of a visitor that the model is reading.
+    """
     where = f"{source}\n{_stamp(source)}\n{device}\n{cut}\n"
-    key = f"{where}{text}".encode("utf-8", "surrogatepass")
-    return found, hashlib.sha256(key).hexdigest()[:16]
+    words = hashlib.sha256(f"{where}{text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    reader = model(source, device, slot=f"model of {slot}")
+    if reader is None:
+        return None
+    L = reader.config.n_layers
+
+    def work(told: Told) -> Trace:
+        return reader.trace(text, cut=cut, on_layer=lambda done: told(done / L))
+
+    found = awaited(_traces(words), "Running the model", work, slot=slot)
+    return None if found is None else (found, words)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _trace(source: str, stamp: float, device: str | None, text: str, cut: Cut) -> Trace:
-    with _forward:
-        return _model(source, stamp, device).trace(text, cut=cut)
+def thumbnails(words: str, size: int, trace: Trace) -> Array | None:
+    """All heads of the trace that `words` names, pooled to at most `size` a side.
 
+    None after the page has said that they were stopped.
+    """
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def thumbnails(words: str, size: int, _trace: Trace) -> Array:
-    """All heads of the trace that `words` names, pooled to at most `size` a side."""
-    if _trace.n_tokens <= 4 * size:
-        return _trace.thumbnails(size)
-    bar = st.progress(0.0, text="Drawing every head…")
+    def work(told: Told) -> Array:
+        return trace.thumbnails(size, on_layer=lambda done: told(done / trace.n_layers))
 
-    def show(done: int) -> None:
-        bar.progress(done / _trace.n_layers, text="Drawing every head…")
-
-    found = _trace.thumbnails(size, on_layer=show)
-    bar.empty()
-    return found
+    return awaited(_thumbnails(words, size), "Drawing every head", work, slot="thumbnails")
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -82,7 +101,19 @@ def pattern(words: str, layer: int, head: int, _trace: Trace) -> Array:
 
 def warm_up() -> None:
     """Loads the bundled model before the first visitor comes."""
-    model("bundled")
+    _bundled(None)
+
+
+@st.cache_resource(max_entries=3, show_spinner=False)
+def _bundled(device: str | None) -> Model:
+    loaded = checkpoints.load("bundled", device=device)
+    _freeze()
+    return loaded
+
+
+def _freeze() -> None:
+    gc.collect()
+    gc.freeze()  # else each collection walks all of torch, and stalls every visitor
 
 
 def _stamp(source: str) -> float:

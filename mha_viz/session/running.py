@@ -6,13 +6,13 @@ What a job has found so far is drawn as it comes; it can be stopped, and what wa
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
 
 from mha_viz.errors import MhaVizError
 from mha_viz.session import jobs
-from mha_viz.session.jobs import Job
+from mha_viz.session.jobs import Job, Queue
 from mha_viz.session.messages import problem
 
 T = TypeVar("T")
@@ -31,11 +31,11 @@ class Told:
     """What the work tells between two results: how much of the next one is done."""
 
     share: float = 0.0
-    stopped: bool = False
+    job: Job[Any] | None = None
 
     def __call__(self, share: float) -> None:
-        """Takes the share; raises Halt where the visitor has stopped the work."""
-        if self.stopped:
+        """Takes the share; raises Halt where somebody has stopped the work."""
+        if self.job is not None and self.job.state == "stopped":
             raise Halt
         self.share = share
 
@@ -64,7 +64,7 @@ def results(
             st.caption(cost)
             return [], False
         try:
-            job = _start(name, work, total)
+            job = begin(name, work, total)
         except MhaVizError as error:
             problem(str(error))
             return [], False
@@ -100,7 +100,7 @@ def leave(slot: str, *, unless: str = "") -> None:
         return
     job = jobs.mine(before)
     if job is not None and job.active:
-        _stop(before)
+        stop(before)
         jobs.forget(before)
 
 
@@ -113,11 +113,12 @@ def may_start(key: str, multiply_adds: float, label: str, words: str) -> bool:
     return st.button(label, on_click=asked.add, args=(key,), type="primary", key=f"start {label}")
 
 
-def _start(name: str, work: Work[T], total: int) -> Job[T]:
+def begin(name: str, work: Work[T], total: int, to: Queue | None = None) -> Job[T]:
+    """A new job of that name. Raises MhaVizError where too many wait already."""
     told = Told()
-    job = Job(_until_halted(work, told), total=total)
-    jobs.start(name, job)
+    told.job = job = Job(_until_halted(work, told), total=total)
     st.session_state[f"told {name}"] = told
+    jobs.start(name, job, to)
     return job
 
 
@@ -146,15 +147,14 @@ def _watch(name: str, what: str, drawn: int) -> None:
     told: Told = st.session_state[f"told {name}"]
     share = min(1.0, (len(job.results) + told.share) / max(job.total, 1))
     st.progress(share, jobs.told(job, f"{len(job.results)} of {job.total} {what}"))
-    st.button("Stop", on_click=_stop, args=(name,), key=f"stop {name}", icon=":material/stop:")
+    st.button("Stop", on_click=stop, args=(name,), key=f"stop {name}", icon=":material/stop:")
 
 
-def _stop(name: str) -> None:
-    told: Told = st.session_state[f"told {name}"]
-    told.stopped = True
+def stop(name: str) -> None:
+    """Stops the job of that name; what it found stays."""
     job = jobs.mine(name)
     if job is not None:
-        jobs.queue.stop(job)
+        jobs.stop(job)
 
 
 def _forget(name: str) -> None:

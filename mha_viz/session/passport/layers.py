@@ -1,8 +1,9 @@
 """Many heads in one pattern: mean, maximum, and attention rollout, each with what it leaves out."""
 
+from collections.abc import Callable
+
 import streamlit as st
 
-from mha_viz.errors import MhaVizError
 from mha_viz.figures.heatmap import head_heatmap
 from mha_viz.figures.theme import NORMAL, STAGE, THEMES
 from mha_viz.figures.window import Window
@@ -11,12 +12,16 @@ from mha_viz.session import link
 from mha_viz.session.attention import caption
 from mha_viz.session.chart import chart
 from mha_viz.session.choices import one_of
-from mha_viz.session.messages import escaped, notice, problem
+from mha_viz.session.messages import escaped, notice
 from mha_viz.session.numbers import download
+from mha_viz.session.running import Told
 from mha_viz.session.view import View
+from mha_viz.session.waiting import Place, awaited, places
 from mha_viz.trace import Array
 
 ALL = "all layers"
+
+_patterns: Callable[[str, str, int | None], Place[Array]] = places(16)
 
 
 def show(view: View) -> None:
@@ -33,10 +38,8 @@ def show(view: View) -> None:
         if word := link.strayed("of_layer", where):
             notice(word)
     layer = None if where == ALL else int(where.removeprefix("layer "))
-    try:
-        pattern = _merged(view.words, way, layer, _view=view)
-    except MhaVizError as error:
-        problem(str(error))
+    pattern = _merged(view, way, layer)
+    if pattern is None:
         return
     told = AGGREGATES[way]
     left, right = st.columns([3, 2], gap="medium")
@@ -73,9 +76,18 @@ def _window(view: View) -> Window | None:
     return view.window
 
 
-@st.cache_resource(max_entries=16, show_spinner="Merging all heads…")
-def _merged(words: str, way: str, layer: int | None, *, _view: View) -> Array:
-    trace = _view.trace
-    if way == "rollout":
-        return rollout(trace, None if layer is None else layer + 1)
-    return mean_pattern(trace, layer) if way == "mean" else max_pattern(trace, layer)
+def _merged(view: View, way: str, layer: int | None) -> Array | None:
+    trace = view.trace
+    L = trace.n_layers if layer is None else layer + 1 if way == "rollout" else 1
+
+    def work(told: Told) -> Array:
+        def on_layer(done: int) -> None:
+            told(done / L)
+
+        if way == "rollout":
+            return rollout(trace, None if layer is None else layer + 1, on_layer=on_layer)
+        merge = mean_pattern if way == "mean" else max_pattern
+        return merge(trace, layer, on_layer=on_layer)
+
+    place = _patterns(view.words, way, layer)
+    return awaited(place, "Merging all heads", work, slot="merged")

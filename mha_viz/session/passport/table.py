@@ -1,6 +1,6 @@
 """The passport: a measure as a map, all of them as a table, heads alike, and published roles."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,26 +8,29 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from mha_viz import effects, heads
-from mha_viz.errors import MhaVizError
 from mha_viz.export import head_table
 from mha_viz.figures.head_map import head_map
 from mha_viz.heads import MEASURES, NOT_MEASURED
 from mha_viz.heads.measures import ON_RANDOM_TOKENS
-from mha_viz.heads.roles import check, roles_for
+from mha_viz.heads.passport import with_interval
+from mha_viz.heads.roles import LOGIT_DIFFERENCE, check, roles_for
 from mha_viz.heads.similarity import DISTANCE, distances, most_alike
 from mha_viz.session.attention import caption
 from mha_viz.session.chart import chart
 from mha_viz.session.choices import one_of
-from mha_viz.session.messages import notice, problem
+from mha_viz.session.messages import notice
 from mha_viz.session.numbers import download_table
 from mha_viz.session.running import Told, results
 from mha_viz.session.tables import table
 from mha_viz.session.view import View
+from mha_viz.session.waiting import Place, awaited, places
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SEEDS = 5
+_alike: Callable[[str, int, int], Place[NDArray[np.float64]]] = places(32)
+_direct: Callable[[str], Place[NDArray[np.float64]]] = places(4)
 ENDS = ("", "_low", "_high")
 
 
@@ -155,12 +158,8 @@ def all_heads(frame: "pd.DataFrame", name: str) -> None:
 
 def alike(view: View) -> None:
     """Heads whose patterns on this text are nearest to the chosen head's, where any can be told."""
-    try:
-        nearest = most_alike(_distances(view.words, view.layer, view.head, _view=view),
-                             view.layer, view.head)  # fmt: skip
-    except MhaVizError as error:
-        problem(str(error))
-        return
+    found = _distances(view)
+    nearest = [] if found is None else most_alike(found, view.layer, view.head)
     if not nearest:  # one token, or no other head
         return
     caption("Heads like this one", f"on this text, by {DISTANCE}.")
@@ -176,9 +175,14 @@ def _choose(at: str) -> None:
     st.session_state["at"] = at
 
 
-@st.cache_resource(max_entries=32, show_spinner="Comparing all heads…")
-def _distances(words: str, layer: int, head: int, *, _view: View) -> NDArray[np.float64]:
-    return distances(_view.trace, layer, head)
+def _distances(view: View) -> NDArray[np.float64] | None:
+    trace, layer, head = view.trace, view.layer, view.head
+
+    def work(told: Told) -> NDArray[np.float64]:
+        return distances(trace, layer, head, on_layer=lambda done: told(done / trace.n_layers))
+
+    place = _alike(view.words, layer, head)
+    return awaited(place, "Comparing all heads", work, slot="alike")
 
 
 def roles(view: View, frame: "pd.DataFrame") -> None:
@@ -191,12 +195,15 @@ def roles(view: View, frame: "pd.DataFrame") -> None:
         "of GPT-2 small, with their source; a role was found by intervening, and is checked here "
         "against what was measured.",
     )
-    if st.button("Check on this model", key="check_roles"):
-        with st.spinner("Measuring the direct effects…", show_time=True):
-            direct = effects.indirect_object(view.model)
-        frame = frame.assign(logit_difference=direct.ravel())
-        st.session_state["roles"] = [check(role, frame) for role in published.values()]
-    verdicts = {v.role: v for v in st.session_state.get("roles", [])}
+    state = st.session_state
+    st.button("Check on this model", key="check_roles", on_click=lambda: state.update(roles=True))
+    verdicts = {}
+    if state.get("roles"):
+        place = _direct(view.about.weights_hash)
+        direct = awaited(place, "Measuring the direct effects", _effects(view), slot="roles")
+        if direct is not None:
+            frame = frame.assign(**with_interval(LOGIT_DIFFERENCE, direct))
+            verdicts = {v.role: v for v in (check(role, frame) for role in published.values())}
     words = {True: "confirmed", False: "not confirmed", None: "not measured here"}
     rows = [
         [
@@ -207,6 +214,10 @@ def roles(view: View, frame: "pd.DataFrame") -> None:
         for role in published.values()
     ]  # fmt: skip
     filled(["head", "role", "because", "check", "value", "source"], rows, height=320)
+
+
+def _effects(view: View) -> Callable[[Told], NDArray[np.float64]]:
+    return lambda told: effects.indirect_object(view.model, on_progress=told)
 
 
 def definitions() -> None:

@@ -17,6 +17,7 @@ from mha_viz.session import models
 from mha_viz.session.chart import noted
 from mha_viz.session.messages import notice
 from mha_viz.session.view import View
+from mha_viz.trace import Array
 
 _HERE = Path(__file__).parent
 _board = st.components.v2.component(
@@ -70,6 +71,7 @@ def board(
         for h in range(trace.n_heads)
         if (i, h) not in here
     ]
+    pooled = models.thumbnails(view.words, thumbnail_size(trace.n_heads), trace)
     _board(
         key="board",
         data={
@@ -78,7 +80,7 @@ def board(
             "off": [f"L{layer}H{head}" for layer, head in off],
             "gone": gone,
             "chosen": view.at,
-            "image": _image(view.words, view.theme.name, _view=view),
+            "image": "" if pooled is None else _image(view.words, theme.name, view, pooled),
             "values": None if values is None else _coloured(values, theme, unit),
             "stage": view.stage,
             "colours": {
@@ -158,10 +160,10 @@ def _named(text: str) -> tuple[Head, ...]:
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _image(words: str, theme: str, *, _view: View) -> str:
-    size = thumbnail_size(_view.trace.n_heads)
-    block = -(-_view.trace.n_tokens // size)
-    return mosaic_uri(models.thumbnails(words, size, _view.trace), _view.theme, block=block)
+def _image(words: str, theme: str, _view: View, _pooled: Array) -> str:
+    del words, theme  # only tell pictures apart
+    block = -(-_view.trace.n_tokens // thumbnail_size(_view.trace.n_heads))
+    return mosaic_uri(_pooled, _view.theme, block=block)
 
 
 def _coloured(values: NDArray[np.float64], theme: Theme, unit: str) -> dict[str, dict[str, str]]:

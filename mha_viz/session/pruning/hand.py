@@ -1,13 +1,14 @@
 """The By hand part: heads switched off, and at once what it does to the text and to other text."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
 
 from mha_viz import pruning
-from mha_viz.errors import MhaVizError, ShapeError, TextError
+from mha_viz.errors import MhaVizError
 from mha_viz.figures.predictions import compare_predictions
 from mha_viz.figures.token_losses import token_losses
 from mha_viz.pruning import Head, Pass
@@ -17,13 +18,17 @@ from mha_viz.session.messages import escaped, notice, problem
 from mha_viz.session.numbers import download_table
 from mha_viz.session.pruning.ways import fill
 from mha_viz.session.reference_text import Reference
+from mha_viz.session.running import Told
 from mha_viz.session.view import View
+from mha_viz.session.waiting import Place, awaited, places
 
 PIECE = 256  # tokens of a piece at most
 QUICK = 4  # pieces of the reference text that are read at every switch; curves read all
 CHANGED = 5  # heads named
 TOP = 10  # next tokens of the whole model
 ENTRANTS = 2  # and as many that came in
+
+_wholes: Callable[[str, str], Place[tuple[Pass, ...]]] = places(8)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,28 +57,28 @@ def switched(
     if view.trace.n_tokens < 2:
         st.info("One token has no loss: nothing comes before it. Type a second one.")
         return None
-    try:
-        with st.spinner("Running without these heads…", show_time=True):
-            whole, others = _whole(view.words, reference.key, _view=view, _reference=reference)
-            now, *elsewhere = _now(view, off, method, reference, (whole, *others))
-    except (TextError, ShapeError) as error:
-        problem(str(error))
+    whole = _whole(view, reference)
+    now = None if whole is None else _now(view, off, method, reference, whole)
+    if whole is None or now is None:
         return None
-    return Switched(whole, now, tuple(zip(others, elsewhere, strict=True)))
+    return Switched(whole[0], now[0], tuple(zip(whole[1:], now[1:], strict=True)))
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _whole(
-    words: str, reference: str, *, _view: View, _reference: Reference
-) -> tuple[Pass, tuple[Pass, ...]]:
-    model = _view.model
-    limit = min(model.config.n_positions, PIECE)
-    del words, reference  # only tell texts apart
-    others = pruning.pieces(model, _reference.measuring[:QUICK], limit)
-    return (
-        Pass.of(model, _view.trace.token_ids),
-        tuple(Pass.of(model, ids) for ids in others[:QUICK]),
-    )
+def _whole(view: View, reference: Reference) -> tuple[Pass, ...] | None:
+    """The passes with all heads: over the text, and over pieces of the reference text."""
+    model, ids = view.model, view.trace.token_ids
+
+    def work(told: Told) -> tuple[Pass, ...]:
+        limit = min(model.config.n_positions, PIECE)
+        others = pruning.pieces(model, reference.measuring[:QUICK], limit)[:QUICK]
+        found = [Pass.of(model, ids)]
+        for one in others:
+            told(len(found) / (1 + len(others)))
+            found.append(Pass.of(model, one))
+        return tuple(found)
+
+    place = _wholes(view.words, reference.key)
+    return awaited(place, "Running with all heads", work, slot="whole")
 
 
 def _now(
@@ -82,20 +87,35 @@ def _now(
     method: pruning.Method,
     reference: Reference,
     whole: tuple[Pass, ...],
-) -> tuple[Pass, ...]:
+) -> tuple[Pass, ...] | None:
     """The passes without the heads, from those of the last switch where they fit.
 
     Only the layers from the lowest change on are run; the bits are those of a run from the start.
     What stands in for a head is made for each text's own length, as everywhere in the lab.
     """
     state = st.session_state
-    key = (view.words, reference.key, id(view.model.network))
-    before: tuple[Pass, ...] = whole
-    if state.get("passes_of") == key:
-        before = state["passes"]
+    fills = [fill(view, method, one.ids.shape[1], reference) for one in whole]
+    filled = [one for one in fills if one is not None]
+    if len(filled) < len(fills):
+        return None
+    text = (view.words, reference.key, id(view.model.network))
+    before: tuple[Pass, ...] = state["passes"] if state.get("passes_of") == text else whole
     gate = pruning.gate_without(view.model.config, off)
-    now = tuple(one.gated(gate, fill(view, method, one.ids.shape[1], reference)) for one in before)
-    state["passes_of"], state["passes"] = key, now
+
+    def work(told: Told) -> tuple[Pass, ...]:
+        now: list[Pass] = []
+        for one, filling in zip(before, filled, strict=True):
+            told(len(now) / len(before))
+            now.append(one.gated(gate, filling))
+        return tuple(now)
+
+    asked = (*text, off, method)
+    if state.get("passes_asked") != asked:
+        state["passes_asked"], state["passes_place"] = asked, Place()
+    place: Place[tuple[Pass, ...]] = state["passes_place"]
+    now = awaited(place, "Running without these heads", work, slot="without")
+    if now is not None:
+        state["passes_of"], state["passes"] = text, now
     return now
 
 

@@ -18,11 +18,14 @@ from mha_viz.session.attention import caption
 from mha_viz.session.inputs import serves_this_machine_only
 from mha_viz.session.messages import problem
 from mha_viz.session.numbers import download_table
+from mha_viz.session.running import Told
 from mha_viz.session.tables import table
 from mha_viz.session.view import View
+from mha_viz.session.waiting import Place, awaited, places
 
 LARGEST_ZIP = 150e6  # bytes of weights that are packed for the browser
 REPEATS = 7
+_measured: Callable[[str, tuple[Head, ...]], Place[tuple[list[float], float]]] = places(8)
 
 
 def show(view: View, off: tuple[Head, ...]) -> None:
@@ -46,11 +49,18 @@ def show(view: View, off: tuple[Head, ...]) -> None:
 
 
 def _sizes(view: View, few: Model, off: tuple[Head, ...]) -> None:
-    with st.spinner("Measuring both…", show_time=True):
-        ids = view.trace.token_ids
-        text = ids if len(ids) > 1 else ids * 2
-        times = pruning.seconds((view.model, few), text, repeats=REPEATS)
-        difference = _difference(view, few, off)
+    ids = view.trace.token_ids
+    text = ids if len(ids) > 1 else ids * 2
+
+    def work(told: Told) -> tuple[list[float], float]:
+        both = (view.model, few)
+        times = pruning.seconds(both, text, repeats=REPEATS, on_progress=told)
+        return times, _difference(view, few, off)
+
+    found = awaited(_measured(view.words, off), "Measuring both", work, slot="surgery")
+    if found is None:
+        return
+    times, difference = found
     caption(
         "Before and after",
         f"time of one forward pass of this text, median of {REPEATS}, in turns; logits differ by "

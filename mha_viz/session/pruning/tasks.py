@@ -1,22 +1,29 @@
 """The Tasks part: what heads are for, asked in numbers, with all of them and without some."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import streamlit as st
 
 from mha_viz import pruning
 from mha_viz.errors import MhaVizError, TextError
-from mha_viz.pruning import Head, Prompt
+from mha_viz.pruning import ZERO, Fill, Head, Prompt, make_fill
 from mha_viz.session.attention import caption
 from mha_viz.session.choices import a_text
 from mha_viz.session.messages import notice, problem
 from mha_viz.session.numbers import download_table
-from mha_viz.session.pruning.ways import fill
 from mha_viz.session.reference_text import Reference
+from mha_viz.session.running import Told
 from mha_viz.session.tables import table
 from mha_viz.session.view import View
+from mha_viz.session.waiting import Place, awaited, places
 
+Answer = tuple[Prompt, tuple[float, float] | str]  # before and after, or why there is none
+Key = tuple[Head, ...]
+_losses: Callable[[str, Key, pruning.Method, str], Place[tuple[float, float]]] = places(8)
+_answers: Callable[[str, Key, pruning.Method, str, tuple[Prompt, ...]], Place[list[Answer]]] = (
+    places(8)
+)
 SEGMENT = 64
 SEEDS = 5
 OWN = (
@@ -37,26 +44,30 @@ def induction(
         f"{segment} random tokens, twice; mean loss on the second copy over {SEEDS} seeds, in "
         "nats a token. Who cannot look back guesses (Olsson et al. 2022).",
     )
-    try:
-        filling = fill(view, method, 2 * segment, reference)
-        with st.spinner("Reading random tokens…", show_time=True):
-            before = _induction(_model(view), segment, _view=view)
-            gate = pruning.gate_without(view.model.config, off)
-            after = pruning.induction_loss(
-                view.model, gate=gate, fill=filling, segment=segment, seeds=range(SEEDS)
-            )
-    except MhaVizError as error:
-        problem(str(error))
+    model, gate = view.model, pruning.gate_without(view.model.config, off)
+
+    def work(told: Told) -> tuple[float, float]:
+        filling = make_fill(model, method, 2 * segment, reference.choosing, on_progress=told)
+        losses: list[float] = []
+        for one, filled in ((None, ZERO), (gate, filling)):
+            each = []
+            for seed in range(SEEDS):
+                told((len(losses) * SEEDS + seed) / (2 * SEEDS))
+                loss = pruning.induction_loss(
+                    model, gate=one, fill=filled, segment=segment, seeds=[seed]
+                )
+                each.append(loss)
+            losses.append(float(np.mean(each)))
+        return losses[0], losses[1]
+
+    place = _losses(view.about.weights_hash, off, method, reference.key)
+    found = awaited(place, "Reading random tokens", work, slot="induction")
+    if found is None:
         return
+    before, after = found
     guess = float(np.log(view.model.config.vocab_size))
     rows = [["whole model", before], [f"{len(off)} heads off", after], ["guessing evenly", guess]]
     table(["", "loss"], rows)
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _induction(model: str, segment: int, *, _view: View) -> float:
-    del model  # only tells models apart
-    return pruning.induction_loss(_view.model, segment=segment, seeds=range(SEEDS))
 
 
 def names(view: View, off: tuple[Head, ...], method: pruning.Method, reference: Reference) -> None:
@@ -114,19 +125,34 @@ def _differences(
     prompts: Sequence[Prompt],
     name: str,
 ) -> None:
-    gate = pruning.gate_without(view.model.config, off)
-    found: list[tuple[Prompt, float, float]] = []
-    with st.spinner("Asking…", show_time=True):
-        for prompt in prompts:
+    model, gate = view.model, pruning.gate_without(view.model.config, off)
+    asked = tuple(prompts)
+
+    def work(told: Told) -> list[Answer]:
+        fills: dict[int, Fill] = {}
+        answers: list[Answer] = []
+        for done, prompt in enumerate(asked):
+            told(done / len(asked))
             try:
-                length = len(view.model.encode(prompt.text)[0])
-                filling = fill(view, method, length, reference)
-                before = pruning.logit_differences(view.model, [prompt])
-                after = pruning.logit_differences(view.model, [prompt], gate=gate, fill=filling)
+                length = len(model.encode(prompt.text)[0])
+                if length not in fills:
+                    fills[length] = make_fill(model, method, length, reference.choosing)
+                before = pruning.logit_differences(model, [prompt])
+                after = pruning.logit_differences(model, [prompt], gate=gate, fill=fills[length])
             except MhaVizError as error:
-                problem(f"“{prompt.text[:40]}”: {error}")
-                continue
-            found.append((prompt, float(before[0]), float(after[0])))
+                answers.append((prompt, str(error)))
+            else:
+                answers.append((prompt, (float(before[0]), float(after[0]))))
+        return answers
+
+    place = _answers(view.about.weights_hash, off, method, reference.key, asked)
+    answers = awaited(place, "Asking", work, slot=name)
+    found: list[tuple[Prompt, float, float]] = []
+    for prompt, answer in answers or []:
+        if isinstance(answer, str):
+            problem(f"“{prompt.text[:40]}”: {answer}")
+        else:
+            found.append((prompt, *answer))
     if not found:
         return
     header = ["now", "whole model", "right", "wrong", "prompt"]
@@ -141,7 +167,3 @@ def _differences(
     )
     table(header, rows)
     download_table(f"{name}.csv", header, rows)
-
-
-def _model(view: View) -> str:
-    return f"{view.about.name} {view.about.weights_hash}"

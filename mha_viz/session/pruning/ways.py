@@ -1,13 +1,18 @@
 """How a head is removed: the choice, what it means, and what stands in for the head."""
 
+from collections.abc import Callable
+
 import streamlit as st
 
-from mha_viz.pruning import METHODS, Fill, Method, make_fill
+from mha_viz.pruning import METHODS, ZERO, Fill, Method, make_fill
 from mha_viz.session.chart import noted
 from mha_viz.session.choices import one_of
 from mha_viz.session.reference_text import Reference
+from mha_viz.session.running import Told
 from mha_viz.session.view import View
+from mha_viz.session.waiting import Place, awaited, places
 
+_fills: Callable[[str, str, Method, int], Place[Fill]] = places(16)
 WORDS: dict[Method, str] = {
     "zero": "Its z is nought before W_O; the bias b_O stays. What \"without this head\" says, and "
     "a value that the layers above have never seen.",
@@ -27,16 +32,16 @@ def way() -> Method:
     return chosen
 
 
-def fill(view: View, method: Method, length: int, reference: Reference) -> Fill:
+def fill(view: View, method: Method, length: int, reference: Reference) -> Fill | None:
     """What stands in for a removed head, in texts of up to `length` tokens.
 
-    Raises TextError where the reference text is shorter than that.
+    None after the page has said why there is none: the reference text may be shorter than that.
     """
-    key = f"{view.about.weights_hash} {reference.key}"
-    return _fill(key, method, 0 if method == "zero" else length, _view=view, _reference=reference)
+    if method == "zero":
+        return ZERO
 
+    def work(told: Told) -> Fill:
+        return make_fill(view.model, method, length, reference.choosing, on_progress=told)
 
-@st.cache_resource(max_entries=16, show_spinner="Reading the reference text…")
-def _fill(key: str, method: Method, length: int, *, _view: View, _reference: Reference) -> Fill:
-    del key  # only tells models and texts apart
-    return make_fill(_view.model, method, length, _reference.choosing)
+    place = _fills(view.about.weights_hash, reference.key, method, length)
+    return awaited(place, "Reading the reference text", work, slot="fill")

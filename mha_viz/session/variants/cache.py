@@ -1,7 +1,7 @@
 """The KV cache: what generation computes again without one, and what one takes."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -20,10 +20,11 @@ from mha_viz.session.chart import chart
 from mha_viz.session.choices import a_number, one_of
 from mha_viz.session.messages import escaped, notice, plain, problem
 from mha_viz.session.numbers import download_table
-from mha_viz.session.running import may_start
+from mha_viz.session.running import Told, may_start
 from mha_viz.session.tables import facts
 from mha_viz.session.variants.stepper import steps
 from mha_viz.session.view import View
+from mha_viz.session.waiting import Place, awaited, places
 
 MOST_NEW = 64
 FIRST_NEW = 24
@@ -52,6 +53,9 @@ class Generated:
         return [*self.prompt, *self.new]
 
 
+_runs: Callable[[str, int, int], Place[Generated]] = places(16)
+
+
 def show(view: View) -> None:
     """The steps, the times, and what the cache takes in models of all sizes."""
     config = view.model.config
@@ -69,21 +73,27 @@ def show(view: View) -> None:
         f"{n_new} tokens after {T}, with the cache and without: {plain(model_name(view))} takes a "
         "while.",
     ):  # fmt: skip
-        made = _generated(view.words, T, n_new, _view=view)
-        tokens = [token.label for token in view.model.read(made.ids)]
-        caption(
-            "Step by step",
-            "a column is a position; each step makes one token, outlined. A position is computed "
-            "in it, read from the cache, or not there yet.",
-        )
-        steps("Token", "made", len(made.new), lambda at: _step(view, made, tokens, at))
-        _equal(view, made)
-        left, right = st.columns([3, 2], gap="medium")
-        with left:
-            _times(view, made)
-        with right:
-            _arithmetic(view, made)
+        _both_ways(view, T, n_new)
     _models(view)
+
+
+def _both_ways(view: View, T: int, n_new: int) -> None:
+    made = _generated(view, T, n_new)
+    if made is None:
+        return
+    tokens = [token.label for token in view.model.read(made.ids)]
+    caption(
+        "Step by step",
+        "a column is a position; each step makes one token, outlined. A position is computed "
+        "in it, read from the cache, or not there yet.",
+    )
+    steps("Token", "made", len(made.new), lambda at: _step(view, made, tokens, at))
+    _equal(view, made)
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        _times(view, made)
+    with right:
+        _arithmetic(view, made)
 
 
 def states(n_prompt: int, step: int, n: int) -> tuple[list[State], list[State]]:
@@ -281,29 +291,31 @@ def _cached(size: ModelSize, n_tokens: int) -> Cached:
                   size.kind)  # fmt: skip
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _generated(words: str, n_prompt: int, n_new: int, *, _view: View) -> Generated:
-    network, prompt = _view.model.network, _view.trace.token_ids[-n_prompt:]
-    bar = st.progress(0.0, text="Generating, with the cache and without…")
-    next(generate(network, prompt, 1))  # what only a first call takes is not measured
-    began, runs = time.perf_counter(), 0
-    times: dict[bool, list[list[float]]] = {True: [], False: []}
-    tokens: dict[bool, list[int]] = {}
-    while runs < MOST_RUNS and (not runs or time.perf_counter() - began < ENOUGH):
-        for number, cached in enumerate((True, False)):
-            tokens[cached], took = [], []
-            start = time.perf_counter()
-            for token in generate(network, prompt, n_new, cached=cached):
-                now = time.perf_counter()
-                took.append(1e3 * (now - start))
-                tokens[cached].append(token)
-                done = (number + len(took) / n_new) / 2
-                bar.progress(
-                    done, text=f"Run {runs + 1}: {'with' if cached else 'without'} the cache…"
-                )
+def _generated(view: View, n_prompt: int, n_new: int) -> Generated | None:
+    network, prompt = view.model.network, view.trace.token_ids[-n_prompt:]
+
+    def work(told: Told) -> Generated:
+        next(generate(network, prompt, 1))  # what only a first call takes is not measured
+        began, runs = time.perf_counter(), 0
+        times: dict[bool, list[list[float]]] = {True: [], False: []}
+        tokens: dict[bool, list[int]] = {}
+        while runs < MOST_RUNS and (not runs or time.perf_counter() - began < ENOUGH):
+            for number, cached in enumerate((True, False)):
+                tokens[cached], took = [], []
                 start = time.perf_counter()
-            times[cached].append(took)
-        runs += 1
-    bar.empty()
-    with_ms, without_ms = ([median(t) for t in zip(*times[c], strict=True)] for c in (True, False))
-    return Generated(prompt, tokens[True], tokens[False], with_ms, without_ms, runs)
+                for token in generate(network, prompt, n_new, cached=cached):
+                    now = time.perf_counter()
+                    took.append(1e3 * (now - start))
+                    tokens[cached].append(token)
+                    told((number + len(took) / n_new) / 2)
+                    start = time.perf_counter()
+                times[cached].append(took)
+            runs += 1
+        with_ms, without_ms = (
+            [median(t) for t in zip(*times[c], strict=True)] for c in (True, False)
+        )
+        return Generated(prompt, tokens[True], tokens[False], with_ms, without_ms, runs)
+
+    place = _runs(view.words, n_prompt, n_new)
+    what = "Generating, with the cache and without"
+    return awaited(place, what, work, slot="generated")

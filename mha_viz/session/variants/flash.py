@@ -1,6 +1,7 @@
 """FlashAttention: the memory of attention, measured, and its online softmax tile by tile."""
 
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,11 +19,14 @@ from mha_viz.session.chart import chart, square
 from mha_viz.session.choices import one_of
 from mha_viz.session.messages import escaped, notice, plain, problem
 from mha_viz.session.numbers import download_table
+from mha_viz.session.running import Told
 from mha_viz.session.variants.stepper import steps
 from mha_viz.session.view import View
+from mha_viz.session.waiting import Place, awaited, places
 from mha_viz.tiled import Tile
 from mha_viz.trace import Array
 
+_uses: Callable[[tuple[int, ...], int, int], Place[list[Use]]] = places(8)
 LENGTHS = (64, 128, 256, 512, 1024, 2048)
 MOST_BYTES = 2**30  # of the explicit way; a length that needs more is left out
 MOST_TOKENS = 64
@@ -59,6 +63,8 @@ def _memory(view: View) -> None:
     H, d_h = config.n_heads, config.d_head
     lengths = tuple(T for T in LENGTHS if 12.2 * H * T * T <= MOST_BYTES)
     uses = _measured(lengths, H, d_h)
+    if uses is None:
+        return
     left, right = st.columns([3, 2], gap="medium")
     with left:
         caption(
@@ -126,16 +132,14 @@ def _memory_words(uses: list[Use], lengths: tuple[int, ...]) -> None:
     )  # fmt: skip
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _measured(lengths: tuple[int, ...], n_heads: int, d_head: int) -> list[Use]:
-    bar = st.progress(0.0, text="Measuring memory…")
+def _measured(lengths: tuple[int, ...], n_heads: int, d_head: int) -> list[Use] | None:
+    def work(told: Told) -> list[Use]:
+        return attention_memory(
+            lengths, n_heads, d_head, on_length=lambda done: told(done / len(lengths))
+        )
 
-    def tell(n_done: int) -> None:
-        bar.progress(n_done / len(lengths), text=f"Measuring memory at T = {lengths[n_done]:,}…")
-
-    found = attention_memory(lengths, n_heads, d_head, on_length=tell)
-    bar.empty()
-    return found
+    place = _uses(lengths, n_heads, d_head)
+    return awaited(place, "Measuring memory", work, slot="memory")
 
 
 def _tiles(view: View) -> None:
