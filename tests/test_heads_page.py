@@ -98,6 +98,25 @@ def test_one_text_is_no_mean_over_texts(bundled: Model) -> None:
     assert "tokens" not in said(test)
 
 
+def test_a_map_and_a_capsule_of_several_texts_are_of_them_alone(bundled: Model) -> None:
+    test = several("The king.", "Once upon a time", measure="self")
+    *_, batch = heads.measure_texts(bundled, ["The king.", "Once upon a time"])
+    header, rows = test.session_state["drawn"]["head_numbers"].table()
+    assert list(header) == ["layer", "head", "self"]
+    np.testing.assert_allclose([row[2] for row in rows], batch.frame["self"], atol=1e-6)
+    assert "mean over 2 texts; colour from 0 to 1" in html(test)
+    test.session_state["take"] = True
+    text, facts = test.run().session_state["made_of"]
+    assert text == "The king.\nOnce upon a time"
+    assert facts["Token ids of each"] == [
+        bundled.encode(one)[0] for one in ("The king.", "Once upon a time")
+    ]
+    assert bundled.description.weights_hash in facts["Weights"]
+    assert "random tokens written twice" in html(
+        several("The king.", "Once upon", measure="induction")
+    )
+
+
 def test_texts_beyond_what_the_model_reads_are_counted(bundled: Model) -> None:
     fits, long = "a" + " a" * 1023, "a" + " a" * 1024
     assert [bundled.trace(text).left_out for text in (fits, long)] == [0, 1]

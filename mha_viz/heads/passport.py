@@ -73,12 +73,19 @@ def measure(
     return as_frame(texts, repeats)
 
 
-def measure_texts(model: "Model", texts: Iterable[str], *, seeds: int = 5) -> Iterator[Batch]:
+def measure_texts(
+    model: "Model",
+    texts: Iterable[str],
+    *,
+    seeds: int = 5,
+    on_layer: Callable[[], None] | None = None,
+) -> Iterator[Batch]:
     """The passport after each text, over all texts so far: stop whenever it is enough.
 
     Each text counts the same, however long; intervals are over texts for what is measured on them
     and over seeds for the rest. A text says nothing about a measure that is NaN on it. Texts of
-    more than n_positions tokens are cut at their end, and counted in the batch. Raises TextError
+    more than n_positions tokens are cut at their end, and counted in the batch. `on_layer` is
+    called after each layer that was run or measured, and may raise to stop. Raises TextError
     for no text, and at a text that cannot be traced; ShapeError for fewer than one seed.
     """
     _check_seeds(seeds)
@@ -89,10 +96,10 @@ def measure_texts(model: "Model", texts: Iterable[str], *, seeds: int = 5) -> It
     found: list[Scores] = []
     cut = 0
     for text in given:
-        trace = model.trace(text)
+        trace = model.trace(text, on_layer=on_layer and (lambda _: on_layer()))
         cut += trace.left_out > 0
-        found.append(text_scores(trace))
-        repeats = repeats or [_on_random_tokens(model, seed)[1] for seed in range(seeds)]
+        found.append(text_scores(trace, on_layer))
+        repeats = repeats or [_on_random_tokens(model, seed, on_layer)[1] for seed in range(seeds)]
         yield Batch(len(found), len(given), as_frame(found, repeats), cut)
 
 

@@ -45,7 +45,7 @@ def offer(view: View) -> None:
             )
         else:
             st.caption("PNG and SVG: the buttons under the drawing.")
-        text, facts = origin() or (view.trace.text, _of_model(view))
+        text, facts = origin() or (view.trace.text, _of_view(view))
         facts = _link() | facts | notes() | _made()
         forms: dict[str, tuple[str, str, Callable[[], str | bytes]]] = {
             "HTML": (".html", "text/html",
@@ -74,16 +74,23 @@ def _link() -> dict[str, object]:
     return {"Link": f"{page}?{query}" if query else page}
 
 
-def _of_model(view: View) -> dict[str, object]:
-    about, trace = view.about, view.trace
+def of_model(view: View) -> dict[str, object]:
+    """Which weights, and where they computed."""
+    about = view.about
     return {
         "Model": f"{about.name} ({about.source}), {about.n_parameters:,} parameters",
         "Weights": f"SHA-256 {about.weights_hash}, stored as {about.stored_dtype}",
+        "Device": f"{view.model.device.type}, computed as float32",
+    }
+
+
+def _of_view(view: View) -> dict[str, object]:
+    trace = view.trace
+    return of_model(view) | {
         "Head": view.at,
         "Colour": f"{view.scale}{', sink dimmed' if view.dim_sink else ''}, {view.theme.name}",
         "Tokens": f"{trace.n_tokens:,}; left out at the {trace.cut}: {trace.left_out:,}",
         "Token ids": trace.token_ids,
-        "Device": f"{view.model.device.type}, computed as float32",
     }
 
 

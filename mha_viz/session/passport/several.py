@@ -7,13 +7,16 @@ import streamlit as st
 
 from mha_viz import heads
 from mha_viz.heads import MEASURES, Batch
+from mha_viz.heads.measures import ON_RANDOM_TOKENS
 from mha_viz.session.attention import caption
+from mha_viz.session.chart import made_of
 from mha_viz.session.choices import a_text, one_of
 from mha_viz.session.messages import notice, problem
 from mha_viz.session.numbers import download_table
-from mha_viz.session.passport.table import ENDS, filled, rounded, say_what_is_missing
+from mha_viz.session.passport.table import ENDS, filled, heads_by, rounded, say_what_is_missing
 from mha_viz.session.running import Told, results
 from mha_viz.session.samples import SAMPLES
+from mha_viz.session.take_away import of_model
 from mha_viz.session.view import View
 
 if TYPE_CHECKING:
@@ -63,9 +66,7 @@ def show(view: View, given: list[str]) -> None:
     model = view.model
 
     def work(told: Told) -> Iterator[Batch]:
-        for batch in heads.measure_texts(model, given):
-            told(0.0)
-            yield batch
+        yield from heads.measure_texts(model, given, on_layer=lambda: told(0.0))
 
     name = f"batch {view.about.weights_hash} {hash(tuple(given))}"
     large = view.model.config.n_layers > 6
@@ -77,9 +78,16 @@ def show(view: View, given: list[str]) -> None:
     measure = one_of("Measure", list(MEASURES), "previous_token", "measure", named=False)
     _say_what_was_cut(view, batch)
     say_what_is_missing(batch.frame)
+    if st.session_state.get("take"):
+        _say_what_was_read(view, given[: batch.done])
     shown = batch.frame.dropna(subset=[measure]).sort_values(measure, ascending=False)
     if len(shown):
-        _table(batch, measure, shown)
+        left, right = st.columns(2, gap="medium")
+        with left:
+            over = "" if measure in ON_RANDOM_TOKENS else f"mean over {_so_far(batch)}"
+            heads_by(view, batch.frame, measure, over=over)
+        with right:
+            _table(batch, measure, shown)
     download_table(
         "heads_over_texts.csv",
         list(batch.frame.columns),
@@ -100,14 +108,32 @@ def _say_what_was_cut(view: View, batch: Batch) -> None:
         )
 
 
+def _so_far(batch: Batch) -> str:
+    if batch.done < batch.total:
+        return f"{batch.done} of {batch.total} texts so far"
+    return _texts(batch.done)
+
+
+def _say_what_was_read(view: View, read: list[str]) -> None:
+    """What a capsule has in place of the text of the sidebar, which made none of this."""
+    limit = view.model.config.n_positions
+    made_of(
+        "\n".join(read),
+        {
+            "Texts": f"{len(read)}, one a line, each traced by itself",
+            "Token ids of each": [view.model.encode(text)[0][:limit] for text in read],
+        }
+        | of_model(view),
+    )
+
+
 def _table(batch: Batch, measure: str, frame: "pd.DataFrame") -> None:
     """The heads, largest mean first."""
-    over = f"{batch.done} of {batch.total} texts so far"
     caption(
-        MEASURES[measure].title,
-        f"mean over {over if batch.done < batch.total else _texts(batch.done)}, each traced by "
-        "itself, never padded into another; low and high end the 95 % interval (over texts, or "
-        "over seeds for random tokens), where there are two or more.",
+        "All heads",
+        f"mean over {_so_far(batch)}, each traced by itself, never padded into another; low and "
+        "high end the 95 % interval (over texts, or over seeds for random tokens), where there are "
+        "two or more.",
     )
     rows = [
         [f"L{int(row['layer'])} H{int(row['head'])}", *(rounded(row[measure + e]) for e in ENDS)]

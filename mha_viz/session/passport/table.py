@@ -70,8 +70,11 @@ def _found(frame: "pd.DataFrame", name: str) -> bool:
     return bool(frame[name].notna().any())
 
 
-def heads_by(view: View, frame: "pd.DataFrame", name: str) -> None:
-    """The map of one measure, if it has values; a click chooses the head."""
+def heads_by(view: View, frame: "pd.DataFrame", name: str, *, over: str = "") -> None:
+    """The map of one measure, if it has values; a click chooses the head.
+
+    `over` is said of values that were not measured on this text alone.
+    """
     if not _found(frame, name):
         return
     measure = MEASURES[name]
@@ -82,8 +85,8 @@ def heads_by(view: View, frame: "pd.DataFrame", name: str) -> None:
     best = divmod(int(np.nanargmax(values)), shape[1])
     caption(
         measure.title,
-        f"measured on {measure.measured_on}; colour from {low:g} to {top:.3g}. A click opens the "
-        "head.",
+        f"{over or f'measured on {measure.measured_on}'}; colour from {low:g} to {top:.3g}. A "
+        "click opens the head.",
     )
     figure = head_map(
         values, view.theme, bounds=(low, top), chosen=(view.layer, view.head),
