@@ -5,6 +5,7 @@ import re
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,17 @@ def slow(self, ids, *, head_gate=None, on_layer=None):
             on_layer(done)
     return run(self, ids, head_gate=head_gate, on_layer=told)
 gpt2.GPT2.run = slow
+"""
+SLOW_EFFECT = """
+import time
+from mha_viz import effects
+head_effect = effects.head_effect
+def slow(*given, told, **how):
+    for tenth in range(10):
+        time.sleep(0.4)
+        told(tenth / 10)
+    return head_effect(*given, told=told, **how)
+effects.head_effect = slow
 """
 PROGRESS = "Running the model…"
 
@@ -95,11 +107,15 @@ def test_a_key_has_one_place_until_others_take_it() -> None:
     assert place("a", 1) is not first
 
 
+def slowed(folder: Path, code: str) -> AbstractContextManager[str]:
+    """The app on a machine where something takes long."""
+    (folder / "sitecustomize.py").write_text(code, encoding="utf-8")
+    return served(folder / "log", PYTHONPATH=os.pathsep.join((str(folder), str(ROOT))))
+
+
 @pytest.mark.browser
 def test_a_long_step_can_be_stopped_left_and_started_again(chrome: Browser, tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text(SLOW.replace("SECONDS", "0.7"), encoding="utf-8")
-    path = os.pathsep.join((str(tmp_path), str(ROOT)))
-    with served(tmp_path / "log", PYTHONPATH=path) as address:
+    with slowed(tmp_path, SLOW.replace("SECONDS", "0.7")) as address:
         tab = Tab(chrome, address, viewport={"width": 1440, "height": 900})
         page = tab.open("", text="The king sat down.", at="L0H0").page
         lead = page.locator(".lead")
@@ -125,5 +141,22 @@ def test_a_long_step_can_be_stopped_left_and_started_again(chrome: Browser, tmp_
         expect(lead).to_contain_text("6 tokens")
         page.wait_for_selector(IDLE, state="attached")
         assert page.get_by_role("button", name="Stop", exact=True).count() == 0
+        assert tab.problems == []
+        tab.context.close()
+
+
+@pytest.mark.browser
+def test_the_effect_of_a_head_can_be_stopped_and_started_again(
+    chrome: Browser, tmp_path: Path
+) -> None:
+    with slowed(tmp_path, SLOW_EFFECT) as address:
+        tab = Tab(chrome, address, viewport={"width": 1440, "height": 900})
+        page = tab.open("head", look="Values", at="L3H0").page
+        page.get_by_role("button", name="Stop", exact=True).click()
+        expect(page.get_by_text("Stopped after 0 of 1 heads.")).to_be_visible(timeout=2_000)
+        expect(page.get_by_text("Raised most")).to_have_count(0)
+        expect(page.get_by_text("What this head says")).to_be_visible()
+        page.get_by_role("button", name="Start again").click()
+        expect(page.get_by_text("Raised most")).to_be_visible(timeout=15_000)
         assert tab.problems == []
         tab.context.close()
