@@ -4,6 +4,7 @@ A fault replaces the same line in every layer of a GPT-2, as it would if the mod
 that way. The weights stay; only what is done with them changes.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -96,8 +97,18 @@ def faulty(attention: MultiHeadAttention, x: Tensor, fault: str | None) -> tuple
 
 
 @torch.inference_mode()
-def run_with(network: GPT2, ids: Tensor, fault: str | None, layer: int) -> Damage:
-    """What the network makes of ids `[1, T]` with the fault in every layer."""
+def run_with(
+    network: GPT2,
+    ids: Tensor,
+    fault: str | None,
+    layer: int,
+    *,
+    on_layer: Callable[[int], None] | None = None,
+) -> Damage:
+    """What the network makes of ids `[1, T]` with the fault in every layer.
+
+    `on_layer` is told the number of layers that are done, and may raise to stop.
+    """
     resid = network.wte(ids) + network.wpe.weight[: ids.shape[1]]
     seen = resid.new_empty(0)
     for number, block in enumerate(network.blocks):
@@ -106,6 +117,8 @@ def run_with(network: GPT2, ids: Tensor, fault: str | None, layer: int) -> Damag
             seen = pattern[0]
         resid = resid + out
         resid = resid + block.mlp(block.ln_2(resid))
+        if on_layer is not None:
+            on_layer(number + 1)
     return Damage(pattern=seen, logits=network.W_U(network.ln_f(resid))[0])
 
 

@@ -39,8 +39,16 @@ class Heat:
 
 
 @torch.inference_mode()
-def tellings(attention: MultiHeadAttention, x: Tensor) -> tuple[Telling, ...]:
-    """Every telling of the layer on `x` `[B, T, C]`, held against `attention.explicit(x).out`."""
+def tellings(
+    attention: MultiHeadAttention,
+    x: Tensor,
+    *,
+    on_progress: Callable[[float], object] = lambda share: None,
+) -> tuple[Telling, ...]:
+    """Every telling of the layer on `x` `[B, T, C]`, held against `attention.explicit(x).out`.
+
+    `on_progress` is told the share that is done, and may raise to stop.
+    """
     right = attention.explicit(x).out
     ways: tuple[tuple[str, str, object, Callable[[MultiHeadAttention, Tensor], Tensor]], ...] = (
         (
@@ -80,17 +88,15 @@ def tellings(attention: MultiHeadAttention, x: Tensor) -> tuple[Telling, ...]:
             _by_torch,
         ),
     )
-    return tuple(
-        Telling(
-            title=title,
-            sentence=sentence,
-            code=inspect.cleandoc(inspect.getsource(code)),  # type: ignore[arg-type]
-            difference=float((way(attention, x) - right).abs().max()),
-        )
-        for title, sentence, code, way in ways
+    found = []
+    for done, (title, sentence, code, way) in enumerate(ways):
+        on_progress(done / len(ways))
         # torch's module knows no heads that were taken out.
-        if way is not _by_torch or attention.n_heads * attention.d_head == attention.d_model
-    )
+        if way is _by_torch and attention.n_heads * attention.d_head != attention.d_model:
+            continue
+        told = inspect.cleandoc(inspect.getsource(code))  # type: ignore[arg-type]
+        found.append(Telling(title, sentence, told, float((way(attention, x) - right).abs().max())))
+    return tuple(found)
 
 
 @torch.inference_mode()

@@ -24,18 +24,17 @@ def chart(
     *,
     key: str,
     alt: str,
-    place: Any = st,
     name: str = "",
     table: Callable[[], Table] | None = None,
     **how: Any,
 ) -> None:
     """Draws the figure under a key, with `alt` for those who do not see it.
 
-    `name` is what files are called, the key unless given; `place` is where it is drawn; `table`
-    makes the numbers where the figure does not carry them.
+    `name` is what files are called, the key unless given; `table` makes the numbers where the
+    figure does not carry them.
     """
     drawn()[key] = Picture(name or key, figure, alt, table)
-    place.plotly_chart(figure, key=key, alt=alt, theme=None, config=CONFIG, **how)
+    st.plotly_chart(figure, key=key, alt=alt, theme=None, config=CONFIG, **how)
 
 
 def steady(figure: go.Figure, *, key: str, alt: str) -> None:

@@ -1,6 +1,6 @@
 """What the Many heads page is made of: other tellings, the output projection, and the counting."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import streamlit as st
@@ -12,19 +12,23 @@ from mha_viz.errors import ShapeError
 from mha_viz.figures.race import race_chart
 from mha_viz.figures.values import matrix_heatmap
 from mha_viz.reference import head_reach
+from mha_viz.session import jobs
 from mha_viz.session.attention import caption, model_name
-from mha_viz.session.chart import chart, drawn
+from mha_viz.session.chart import chart
 from mha_viz.session.choices import a_number, one_of
 from mha_viz.session.messages import problem
 from mha_viz.session.numbers import download, download_table
+from mha_viz.session.running import Told, results
 from mha_viz.session.tables import table
 from mha_viz.session.view import View
+from mha_viz.session.waiting import Place, awaited, places
 from mha_viz.tellings import Heat, Telling, race, tellings, toy_shapes
 
 PARTS = ["Tellings", "Output projection", "Counting"]
 MOST_TOKENS = 128
 RACE = {"d_model": 768, "T": 256}
 HEADS = (1, 2, 4, 8, 12, 24, 48, 96)
+_told: Callable[[str, int, int], Place[tuple[Telling, ...]]] = places(8)
 TOY = {"B": 5, "T": 6, "d_in": 3, "d_out": 18}
 TOY_HEADS = (1, 2, 3, 6, 9, 18)
 
@@ -53,19 +57,23 @@ def tellings_table(view: View, attention: MultiHeadAttention) -> None:
         f"layer {view.layer} on {where}: the largest difference of any output from the module's, "
         "in float32.",
     )
-    found = _tellings(view.words, view.layer, T, _view=view)
-    for telling in found:
+    for telling in _tellings(view, T) or ():
         apart = f"{telling.difference:.1e}" if telling.difference else "0, bit for bit"
         with st.expander(f"{telling.title}: {apart}"):
             st.markdown(telling.sentence)
             st.code(telling.code, language="python", wrap_lines=True)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Telling the layer in six ways…")
-def _tellings(words: str, layer: int, T: int, *, _view: View) -> tuple[Telling, ...]:
-    network = _view.model.network
-    ids = torch.tensor([_view.trace.token_ids[:T]], device=_view.model.device)
-    return tellings(network.blocks[layer].attn, network.attention_input(ids, layer))
+def _tellings(view: View, T: int) -> tuple[Telling, ...] | None:
+    network, layer = view.model.network, view.layer
+    ids = torch.tensor([view.trace.token_ids[:T]], device=view.model.device)
+
+    def work(told: Told) -> tuple[Telling, ...]:
+        x = network.attention_input(ids, layer)
+        return tellings(network.blocks[layer].attn, x, on_progress=told)
+
+    place = _told(view.words, layer, T)
+    return awaited(place, "Telling the layer in six ways", work, slot="tellings")
 
 
 def timing(view: View) -> None:
@@ -75,17 +83,12 @@ def timing(view: View) -> None:
         f"time of a layer with C = {RACE['d_model']} on T = {RACE['T']} positions, both ways in "
         "turns on this machine, the shortest of seven runs; the outputs are equal.",
     )
-    done: list[Heat] = st.session_state.setdefault("race", [])
-    place = st.empty()
-    _draw_race(view, place, done)
-    missing = HEADS[len(done) :]
-    if missing:
-        with st.spinner("Measuring…", show_time=True):
-            for heat in race(**RACE, heads=missing):
-                done.append(heat)
-                _draw_race(view, place, done)
+    done, _ = results(
+        "race", lambda told: race(**RACE, heads=HEADS), total=len(HEADS), what="numbers of heads"
+    )
+    _draw_race(view, done)
     again, save = st.columns([1, 3])
-    again.button("Measure again", on_click=done.clear, icon=":material/replay:")
+    again.button("Measure again", on_click=jobs.forget, args=("race",), icon=":material/replay:")
     with save:
         download_table(
             "race.csv", ["heads", "fused ms", "list ms", "largest difference"],
@@ -93,7 +96,7 @@ def timing(view: View) -> None:
         )  # fmt: skip
 
 
-def _draw_race(view: View, place: st.delta_generator.DeltaGenerator, done: Sequence[Heat]) -> None:
+def _draw_race(view: View, done: Sequence[Heat]) -> None:
     last = (
         f"At {done[-1].n_heads} heads {done[-1].fused:.1f} ms against {done[-1].listed:.1f} ms."
         if done
@@ -104,9 +107,8 @@ def _draw_race(view: View, place: st.delta_generator.DeltaGenerator, done: Seque
             [h.n_heads for h in done], [h.fused for h in done], [h.listed for h in done],
             view.theme, all_heads=HEADS, sizes=view.sizes,
         ),
-        key=f"race {len(done)}", place=place, name="race", height=300, alt=last,
+        key="race", height=300, alt=last,
     )  # fmt: skip
-    drawn().pop(f"race {len(done) - 1}", None)  # this one has taken its place
 
 
 def reach(view: View, attention: MultiHeadAttention) -> None:

@@ -1,5 +1,6 @@
 """The Break it part of the Shapes page: one mistake in every layer, and what it costs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,9 @@ from mha_viz.session.chart import chart
 from mha_viz.session.choices import one_of
 from mha_viz.session.messages import escaped, notice, problem
 from mha_viz.session.numbers import download
+from mha_viz.session.running import Told
 from mha_viz.session.view import View
+from mha_viz.session.waiting import Place, awaited, places
 
 MOST_TOKENS = 256
 TOP = 5
@@ -32,6 +35,9 @@ class Broken:
     after: list[float]
     last: float  # KL in nats at the last position
     mean: float  # over all positions
+
+
+_damages: Callable[[str, int, int, str], Place[Broken]] = places(8)
 
 
 def choose() -> str:
@@ -51,8 +57,9 @@ def show(view: View, name: str) -> None:
     if view.trace.n_tokens > T:
         notice(f"Shown for the first {T} of {view.trace.n_tokens:,} tokens.")
     fault = FAULTS[name]
-    with st.spinner("Running the model twice…", show_time=True):
-        found = _broken(view.words, view.layer, T, name, _view=view)
+    found = _broken(view, T, name)
+    if found is None:
+        return
     _red_line(view, found)
     words, code = st.columns([2, 3], gap="medium", vertical_alignment="center")
     words.markdown(fault.sentence)
@@ -126,21 +133,26 @@ def _red_line(view: View, found: Broken) -> None:
     )
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _broken(words: str, layer: int, T: int, name: str, *, _view: View) -> Broken:
-    network = _view.model.network
-    ids = torch.tensor([_view.trace.token_ids[:T]], device=_view.model.device)
-    right, wrong = (run_with(network, ids, fault, layer) for fault in (None, name))
-    apart = divergence(right.logits, wrong.logits)
-    before, after = (run.logits[-1].float().softmax(-1) for run in (right, wrong))
-    likely = {i for run in (before, after) for i in run.topk(TOP).indices.tolist()}
-    ids_shown = sorted(likely, key=lambda i: -float(before[i]))
-    return Broken(
-        right=right.pattern.float().cpu().numpy(),
-        wrong=wrong.pattern.float().cpu().numpy(),
-        ids=ids_shown,
-        before=[float(before[i]) for i in ids_shown],
-        after=[float(after[i]) for i in ids_shown],
-        last=float(apart[-1]),
-        mean=float(apart.mean()),
-    )
+def _broken(view: View, T: int, name: str) -> Broken | None:
+    network, layer, L = view.model.network, view.layer, view.trace.n_layers
+    ids = torch.tensor([view.trace.token_ids[:T]], device=view.model.device)
+
+    def work(told: Told) -> Broken:
+        right = run_with(network, ids, None, layer, on_layer=lambda n: told(n / L / 2))
+        wrong = run_with(network, ids, name, layer, on_layer=lambda n: told((1 + n / L) / 2))
+        apart = divergence(right.logits, wrong.logits)
+        before, after = (run.logits[-1].float().softmax(-1) for run in (right, wrong))
+        likely = {i for run in (before, after) for i in run.topk(TOP).indices.tolist()}
+        ids_shown = sorted(likely, key=lambda i: -float(before[i]))
+        return Broken(
+            right=right.pattern.float().cpu().numpy(),
+            wrong=wrong.pattern.float().cpu().numpy(),
+            ids=ids_shown,
+            before=[float(before[i]) for i in ids_shown],
+            after=[float(after[i]) for i in ids_shown],
+            last=float(apart[-1]),
+            mean=float(apart.mean()),
+        )
+
+    place = _damages(view.words, layer, T, name)
+    return awaited(place, "Running the model twice", work, slot="mistake")

@@ -73,7 +73,7 @@ def results(
         _watch(name, what, len(job.results))
     elif job.state == "stopped":
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(f"Stopped after {len(job.results)} of {job.total} {what}.")
+            st.caption(f"Stopped after {len(job.results)} of {job.total} {what}.", width="content")
             st.button("Start again", on_click=_forget, args=(name,), key=f"restart {name}")
     elif job.state == "failed":
         problem(job.error)

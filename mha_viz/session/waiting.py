@@ -59,7 +59,7 @@ def awaited(place: Place[R], what: str, work: Callable[[Told], R], *, slot: str)
         _watch(box, name, job, what)
     if job.state == "stopped":
         with box.container(horizontal=True, vertical_alignment="center"):
-            st.caption(f"Stopped: {what}.")
+            st.caption(f"Stopped: {what}.", width="content")
             st.button("Start again", on_click=jobs.forget, args=(name,), key=f"restart {name}")
         return None
     jobs.forget(name)

@@ -12,6 +12,7 @@ from mha_viz.errors import MhaVizError
 from mha_viz.figures.predictions import compare_predictions
 from mha_viz.figures.token_losses import token_losses
 from mha_viz.pruning import Head, Pass
+from mha_viz.pruning.ablation import Scores
 from mha_viz.session.attention import caption
 from mha_viz.session.chart import chart
 from mha_viz.session.messages import escaped, notice, problem
@@ -21,6 +22,7 @@ from mha_viz.session.reference_text import Reference
 from mha_viz.session.running import Told
 from mha_viz.session.view import View
 from mha_viz.session.waiting import Place, awaited, places
+from mha_viz.trace import Array
 
 PIECE = 256  # tokens of a piece at most
 QUICK = 4  # pieces of the reference text that are read at every switch; curves read all
@@ -28,26 +30,46 @@ CHANGED = 5  # heads named
 TOP = 10  # next tokens of the whole model
 ENTRANTS = 2  # and as many that came in
 
-_wholes: Callable[[str, str], Place[tuple[Pass, ...]]] = places(8)
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Read:
+    """Passes over the text and over pieces of the reference text, and the loss of each token."""
+
+    passes: tuple[Pass, ...]
+    losses: tuple[Array, ...]
+
+    @property
+    def here(self) -> float:
+        """The mean over the tokens of the text, in nats."""
+        return float(self.losses[0].mean(dtype=np.float64))
+
+    @property
+    def elsewhere(self) -> float:
+        """The mean over the tokens of the reference text, in nats."""
+        return float(np.concatenate(self.losses[1:]).mean(dtype=np.float64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Switched:
-    """The text whole and without the heads that are off; and a part of the reference text."""
+    """What was read with all heads and without those that are off, and how far apart that is."""
 
-    whole: Pass
-    now: Pass
-    elsewhere: tuple[tuple[Pass, Pass], ...]
+    before: Read
+    after: Read
+    divergence: Array  # [T], KL in nats
+    moved: Scores  # [L, H], how much each pattern changed
 
     @property
-    def losses(self) -> tuple[float, float]:
-        """On the reference text, whole and now: the mean over tokens, in nats."""
-        sides = zip(*self.elsewhere, strict=True)
-        before, after = (
-            float(np.concatenate([one.losses() for one in side]).mean(dtype=np.float64))
-            for side in sides
-        )
-        return before, after
+    def whole(self) -> Pass:
+        """The pass over the text with all heads."""
+        return self.before.passes[0]
+
+    @property
+    def now(self) -> Pass:
+        """The pass over the text without the heads."""
+        return self.after.passes[0]
+
+
+_wholes: Callable[[str, str], Place[Read]] = places(8)
 
 
 def switched(
@@ -58,73 +80,74 @@ def switched(
         st.info("One token has no loss: nothing comes before it. Type a second one.")
         return None
     whole = _whole(view, reference)
-    now = None if whole is None else _now(view, off, method, reference, whole)
-    if whole is None or now is None:
-        return None
-    return Switched(whole[0], now[0], tuple(zip(whole[1:], now[1:], strict=True)))
+    return None if whole is None else _now(view, off, method, reference, whole)
 
 
-def _whole(view: View, reference: Reference) -> tuple[Pass, ...] | None:
-    """The passes with all heads: over the text, and over pieces of the reference text."""
+def _whole(view: View, reference: Reference) -> Read | None:
+    """What was read with all heads."""
     model, ids = view.model, view.trace.token_ids
 
-    def work(told: Told) -> tuple[Pass, ...]:
+    def work(told: Told) -> Read:
         limit = min(model.config.n_positions, PIECE)
-        others = pruning.pieces(model, reference.measuring[:QUICK], limit)[:QUICK]
-        found = [Pass.of(model, ids)]
-        for one in others:
-            told(len(found) / (1 + len(others)))
-            found.append(Pass.of(model, one))
-        return tuple(found)
+        texts = [ids, *pruning.pieces(model, reference.measuring[:QUICK], limit)[:QUICK]]
+        passes: list[Pass] = []
+        for one in texts:
+            told(len(passes) / (1 + len(texts)))
+            passes.append(Pass.of(model, one))
+        return Read(tuple(passes), tuple(one.losses() for one in passes))
 
     place = _wholes(view.words, reference.key)
     return awaited(place, "Running with all heads", work, slot="whole")
 
 
 def _now(
-    view: View,
-    off: tuple[Head, ...],
-    method: pruning.Method,
-    reference: Reference,
-    whole: tuple[Pass, ...],
-) -> tuple[Pass, ...] | None:
+    view: View, off: tuple[Head, ...], method: pruning.Method, reference: Reference, whole: Read
+) -> Switched | None:
     """The passes without the heads, from those of the last switch where they fit.
 
     Only the layers from the lowest change on are run; the bits are those of a run from the start.
     What stands in for a head is made for each text's own length, as everywhere in the lab.
     """
     state = st.session_state
-    fills = [fill(view, method, one.ids.shape[1], reference) for one in whole]
+    fills = [fill(view, method, one.ids.shape[1], reference) for one in whole.passes]
     filled = [one for one in fills if one is not None]
     if len(filled) < len(fills):
         return None
     text = (view.words, reference.key, id(view.model.network))
-    before: tuple[Pass, ...] = state["passes"] if state.get("passes_of") == text else whole
+    before: Read = state["read"] if state.get("read_of") == text else whole
     gate = pruning.gate_without(view.model.config, off)
 
-    def work(told: Told) -> tuple[Pass, ...]:
-        now: list[Pass] = []
-        for one, filling in zip(before, filled, strict=True):
-            told(len(now) / len(before))
-            now.append(one.gated(gate, filling))
-        return tuple(now)
+    def work(told: Told) -> Switched:
+        steps = len(filled) + 3
+        passes: list[Pass] = []
+        for one, filling in zip(before.passes, filled, strict=True):
+            told(len(passes) / steps)
+            passes.append(one.gated(gate, filling))
+        told(len(filled) / steps)
+        after = Read(tuple(passes), tuple(one.losses() for one in passes))
+        told((len(filled) + 1) / steps)
+        divergence = pruning.divergence(whole.passes[0], passes[0])
+        told((len(filled) + 2) / steps)
+        return Switched(
+            whole, after, divergence, pruning.pattern_change(whole.passes[0], passes[0])
+        )
 
     asked = (*text, off, method)
-    if state.get("passes_asked") != asked:
-        state["passes_asked"], state["passes_place"] = asked, Place()
-    place: Place[tuple[Pass, ...]] = state["passes_place"]
-    now = awaited(place, "Running without these heads", work, slot="without")
-    if now is not None:
-        state["passes_of"], state["passes"] = text, now
-    return now
+    if state.get("switched_by") != asked:
+        state["switched_by"], state["switched"] = asked, Place()
+    place: Place[Switched] = state["switched"]
+    found = awaited(place, "Running without these heads", work, slot="without")
+    if found is not None:
+        state["read_of"], state["read"] = text, found.after
+    return found
 
 
 def summary(view: View, off: tuple[Head, ...], found: Switched) -> None:
     """How many heads are off, and what it costs here and elsewhere."""
     n = sum(len(view.model.config.kept_heads(i)) for i in range(view.trace.n_layers))
-    here = found.whole.loss, found.now.loss
-    there = found.losses
-    apart = pruning.divergence(found.whole, found.now)
+    here = found.before.here, found.after.here
+    there = found.before.elsewhere, found.after.elsewhere
+    apart = found.divergence
     st.html(
         f'<div class="score"><b>{len(off)} of {n} off</b>'
         f"<span>this text {_change(*here)}</span>"
@@ -193,7 +216,7 @@ def _wanted(view: View) -> list[int]:
 
 def losses(view: View, found: Switched) -> None:
     """The loss of each token, under the text."""
-    before, after = found.whole.losses(), found.now.losses()
+    before, after = found.before.losses[0], found.after.losses[0]
     worst = int((after - before).argmax()) + 1
     caption(
         "Loss of each token",
@@ -210,7 +233,7 @@ def losses(view: View, found: Switched) -> None:
 
 def changed(view: View, found: Switched) -> None:
     """The heads above whose patterns moved most; a press chooses one."""
-    distance = pruning.pattern_change(found.whole, found.now)
+    distance = found.moved
     order = np.argsort(-np.nan_to_num(distance, nan=-1.0), axis=None)[:CHANGED]
     heads = [np.unravel_index(i, distance.shape) for i in order]
     heads = [head for head in heads if distance[head] > 1e-6]
@@ -236,7 +259,7 @@ def _choose(at: str) -> None:
 
 def save(view: View, found: Switched) -> None:
     """Both charts as tables."""
-    before, after = found.whole.losses(), found.now.losses()
+    before, after = found.before.losses[0], found.after.losses[0]
     with st.container(horizontal=True):
         download_table(
             "losses.csv", ["position", "token", "before", "after"],
