@@ -1,6 +1,7 @@
 """What the parts of the Next token page share: the positions that are drawn, names, and work."""
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -16,13 +17,7 @@ from mha_viz.session.view import View
 from mha_viz.trace import Array
 
 T = TypeVar("T")
-# Beside the columns stands what names the rows; style.css gives it 7.5rem.
-_SIGHT = """{
-  const box = document.querySelector(".st-key-tokens_box");
-  const names = 7.5 * parseFloat(getComputedStyle(document.documentElement).fontSize);
-  const at = names + %.4f * (box.scrollWidth - names);
-  box.scrollLeft = at - box.clientWidth / 2;
-}"""
+_SIGHT = (Path(__file__).parent / "sight.js").read_text(encoding="utf-8")
 COLUMNS, ON_STAGE = 18, 14  # positions side by side; more would leave too little of each token
 
 
@@ -107,7 +102,8 @@ def tokens_box(
     with st.container(key="tokens_box"):
         chart(figure, key=key, alt=alt, name=name, height=height)
     with st.container(key="unseen sight"):
-        st.html(f"<script>{_SIGHT % ((shown + 0.5) / n)}</script>", unsafe_allow_javascript=True)
+        script = _SIGHT.replace("SHARE", f"{(shown + 0.5) / n:.4f}")
+        st.html(f"<script>{script}</script>", unsafe_allow_javascript=True)
 
 
 def table_button(
