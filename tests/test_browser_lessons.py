@@ -67,6 +67,8 @@ ANEW = """() => [...again, ...[...document.querySelectorAll(".js-plotly-plot:not
         ("head", {"look": "Values"}, "Take it away", []),
         ("next_token", {}, "Take it away", []),
         ("pruning", {"off": "L3H4"}, "Take it away", []),
+        ("variants", {"variants": "KV cache"}, "Next", ["cache_step"]),
+        ("variants", {"variants": "FlashAttention"}, "Next", ["tiles", "running"]),
     ],
 )
 def test_a_choice_draws_anew_what_it_changes_and_nothing_else(
