@@ -1,5 +1,7 @@
 """The Pruning page as a script: what is off is in the link, and the numbers are the lab's."""
 
+import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -8,6 +10,7 @@ from script import ROOT, button, component, figures, finished, html, opened, sai
 from streamlit.testing.v1 import AppTest
 
 from mha_viz import checkpoints, pruning
+from mha_viz.checkpoints import load
 from mha_viz.model import Model
 from mha_viz.session import jobs
 from mha_viz.session.samples import DEFAULT
@@ -155,6 +158,53 @@ def test_a_model_without_heads_opens_on_every_page(
     assert not broken, said(test)
     if gone == "all":
         assert "Every head was taken out" in said(test)
+
+
+def saved_as(folder: Path, name: str = "Without them") -> AppTest:
+    test = page(lab="Take out", off="L3H4")
+    test.text_input(key="prune_folder").set_value(str(folder)).run()
+    return finished(button(test, name).click().run())
+
+
+def test_a_pruned_model_is_saved_where_one_says_and_opens(tmp_path: Path) -> None:
+    for name, n_heads in (("Without them", 23), ("With zeros", 24)):
+        folder = tmp_path / name
+        test = saved_as(folder, name)
+        assert f"Saved in {folder}" in test.success[0].value
+        network = load(folder, device="cpu").config
+        assert sum(len(network.kept_heads(layer)) for layer in range(4)) == n_heads
+    assert "Saved in" in test.run().success[0].value
+
+
+def test_what_is_there_is_never_written_over(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    assert "is there already and not empty" in said(saved_as(tmp_path))
+    assert "is a file" in said(saved_as(tmp_path / "mine.txt"))
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    assert "Name a folder" in said(saved_as(Path(" ")))
+
+
+def test_a_stopped_or_broken_writing_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def half(error: Exception | None) -> Callable[..., None]:
+        def save(model: Model, folder: Path) -> None:
+            folder.mkdir()
+            (folder / "model.safetensors").write_bytes(b"half of it")
+            if error is not None:
+                raise error
+            for job in list(jobs.pages._running):
+                jobs.pages.stop(job)
+
+        return save
+
+    monkeypatch.setattr(checkpoints, "save", half(OSError("No space left on device")))
+    assert "Not saved: No space left" in said(saved_as(tmp_path / "full"))
+    monkeypatch.setattr(checkpoints, "save", half(None))
+    test = saved_as(tmp_path / "stopped")
+    assert "Stopped: Writing without them." in [one.value for one in test.caption]
+    time.sleep(0.3)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_only_one_of_a_visitors_computations_runs_in_a_place(

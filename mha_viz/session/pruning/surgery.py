@@ -1,6 +1,7 @@
 """The Take out part: heads really gone, what that saves, and the model to take away."""
 
 import io
+import shutil
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -14,11 +15,12 @@ from mha_viz import checkpoints, pruning
 from mha_viz.errors import MhaVizError
 from mha_viz.model import Model
 from mha_viz.pruning import Head
+from mha_viz.session import jobs
 from mha_viz.session.attention import caption
 from mha_viz.session.inputs import serves_this_machine_only
 from mha_viz.session.messages import problem
 from mha_viz.session.numbers import download_table
-from mha_viz.session.running import Told
+from mha_viz.session.running import Halt, Told
 from mha_viz.session.tables import table
 from mha_viz.session.view import View
 from mha_viz.session.waiting import Place, awaited, places
@@ -104,7 +106,7 @@ def _keep(view: View, few: Model, off: tuple[Head, ...]) -> None:
         "With zeros": lambda folder: checkpoints.write_zeroed(view.model, off, folder),
     }
     if serves_this_machine_only():
-        _save_here(ways)
+        _save_here(ways, f"{view.about.weights_hash} {off}")
     if pruning.size(view.model.network).n_bytes <= LARGEST_ZIP:
         with st.container(horizontal=True):
             for name, write in ways.items():
@@ -115,25 +117,54 @@ def _keep(view: View, few: Model, off: tuple[Head, ...]) -> None:
                 )  # fmt: skip
 
 
-def _save_here(ways: dict[str, Callable[[Path], None]]) -> None:
+def _save_here(ways: dict[str, Callable[[Path], None]], of: str) -> None:
+    """A folder of this machine to write to; `of` names what is written."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         folder = st.text_input("Folder on this machine", "./pruned", key="prune_folder")
-        pressed = [name for name in ways if st.button(name, icon=":material/save:")]
-    for name in pressed:
+        for name in ways:
+            st.button(name, on_click=_ask_to_save, args=(name, of), icon=":material/save:")
+    # Kept until the next press: writing goes on over several runs of the page.
+    asked: tuple[str, str, str, Place[str]] | None = st.session_state.get("saving")
+    if asked is None or asked[1:3] != (of, folder):
+        return
+    name, place = asked[0], asked[3]
+
+    def work(told: Told) -> str:
+        return _written(folder, ways[name], told)
+
+    if saved := awaited(place, f"Writing {name.lower()}", work, slot="saving"):
+        st.success(f"Saved in {saved}. Type the folder as Model to open it.")
+    elif jobs.mine(place.name) is None:  # it failed, and is not tried again by itself
+        del st.session_state["saving"]
+
+
+def _ask_to_save(name: str, of: str) -> None:
+    state = st.session_state
+    state["saving"] = name, of, state["prune_folder"], Place()
+
+
+def _written(folder: str, write: Callable[[Path], None], told: Told) -> str:
+    """Where it was written; nothing is left behind where it was stopped or failed."""
+    try:
+        if not folder.strip():
+            raise MhaVizError("Name a folder to save in.")
+        place = Path(folder).expanduser()
+        if place.is_file():
+            raise MhaVizError(f"{folder} is a file. Name a folder.")
+        if place.exists() and (not place.is_dir() or any(place.iterdir())):
+            raise MhaVizError(f"{folder} is there already and not empty. Name another folder.")
+        was_there = place.exists()
         try:
-            if not folder.strip():
-                raise MhaVizError("Name a folder to save in.")
-            place = Path(folder).expanduser()
-            if place.is_file():
-                raise MhaVizError(f"{folder} is a file. Name a folder.")
-            if place.exists() and (not place.is_dir() or any(place.iterdir())):
-                raise MhaVizError(f"{folder} is there already and not empty. Name another folder.")
-            with st.spinner(f"Writing {name.lower()}…", show_time=True):
-                ways[name](place)
-        except (MhaVizError, OSError, RuntimeError) as error:
-            problem(f"Not saved: {error}")
-        else:
-            st.success(f"Saved in {place.resolve()}. Type the folder as Model to open it.")
+            write(place)
+            told(1.0)
+        except (Halt, MhaVizError, OSError, RuntimeError):
+            shutil.rmtree(place, ignore_errors=True)
+            if was_there:
+                place.mkdir()
+            raise
+    except (MhaVizError, OSError, RuntimeError) as error:
+        raise MhaVizError(f"Not saved: {error}") from error
+    return str(place.resolve())
 
 
 def _zipped(write: Callable[[Path], None]) -> bytes:
