@@ -170,7 +170,7 @@ def page(title: str, pictures: Sequence[Picture], facts: Mapping[str, object], t
             f"<figure>{drawn}<figcaption>{html.escape(picture.caption)}</figcaption></figure>"
         )
     rows = "".join(
-        f"<dt>{html.escape(name)}</dt><dd>{html.escape(str(value))}</dd>"
+        f"<dt>{html.escape(name)}</dt><dd>{_as_html(str(value))}</dd>"
         for name, value in facts.items()
     )
     shown = html.escape(text)
@@ -181,6 +181,12 @@ def page(title: str, pictures: Sequence[Picture], facts: Mapping[str, object], t
         f"<h1>{html.escape(title)}</h1>{''.join(parts)}<h2>Text</h2><pre>{shown}</pre>"
         f"<h2>How this was made</h2><dl>{rows}</dl></body></html>"
     )
+
+
+def _as_html(fact: str) -> str:
+    shown = html.escape(fact)
+    is_address = fact.startswith(("http://", "https://")) and not any(map(str.isspace, fact))
+    return f'<a href="{shown}">{shown}</a>' if is_address else shown
 
 
 STYLE = (

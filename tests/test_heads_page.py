@@ -117,6 +117,11 @@ def test_a_map_and_a_capsule_of_several_texts_are_of_them_alone(bundled: Model) 
     )
 
 
+def test_texts_that_say_nothing_are_counted() -> None:
+    text = html(several("x", "The king and the queen", "The cat", measure="previous_token"))
+    assert "mean over 3 texts (1 of them says nothing about it)" in text
+
+
 def test_texts_beyond_what_the_model_reads_are_counted(bundled: Model) -> None:
     fits, long = "a" + " a" * 1023, "a" + " a" * 1024
     assert [bundled.trace(text).left_out for text in (fits, long)] == [0, 1]

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Iterator
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from mha_viz.errors import MhaVizError, TextError
 from mha_viz.session import jobs
@@ -243,6 +244,16 @@ def test_a_closed_tab_stops_its_jobs_after_a_while(monkeypatch: pytest.MonkeyPat
     jobs.leave({"training": job})
     until(lambda: job.state == "stopped")
     gate.let()
+
+
+def test_a_job_belongs_to_its_session_as_soon_as_it_starts() -> None:
+    def script() -> None:
+        from mha_viz.session import jobs
+
+        jobs.start("at once", jobs.Job(iter([1]), total=1), jobs.pages)
+        assert "at once" in jobs._lease()
+
+    assert not AppTest.from_function(script).run().exception
 
 
 def test_a_lost_connection_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

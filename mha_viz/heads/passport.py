@@ -5,7 +5,7 @@ written twice (`repeated`), once for each seed. Texts are traced one by one, nev
 with padding between them, so no text is in another's numbers.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -32,13 +32,15 @@ OnStep: TypeAlias = Callable[[int, int], None]  # (done, all), a step a layer; m
 class Batch:
     """The passport over the texts so far: `done` of `total`; means over texts, with intervals.
 
-    `cut` of those done have more than n_positions tokens: they were cut at their end.
+    `cut` of those done have more than n_positions tokens: they were cut at their end. `said` is on
+    how many of those done each measure on text has a value for any head.
     """
 
     done: int
     total: int
     frame: "pd.DataFrame" = field(repr=False)
     cut: int = 0
+    said: Mapping[str, int] = field(default_factory=dict, repr=False)
 
 
 def measure(
@@ -100,7 +102,11 @@ def measure_texts(
         cut += trace.left_out > 0
         found.append(text_scores(trace, on_layer))
         repeats = repeats or [_on_random_tokens(model, seed, on_layer)[1] for seed in range(seeds)]
-        yield Batch(len(found), len(given), as_frame(found, repeats), cut)
+        said = {
+            name: sum(bool(np.isfinite(scores[name]).any()) for scores in found)
+            for name in found[0]
+        }
+        yield Batch(len(found), len(given), as_frame(found, repeats), cut, said)
 
 
 def text_scores(trace: Trace, on_layer: Callable[[], None] | None = None) -> Scores:

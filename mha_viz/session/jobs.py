@@ -42,7 +42,8 @@ class Job(Generic[T]):
         self.results: list[T] = []
         self.state: State = "queued"
         self.error = ""
-        self.seconds = 0.0  # of work, without waiting and pauses
+        self.seconds = 0.0  # of work for the results, without waiting and pauses
+        self._since: float | None = None  # when the work for the next one began
         self.seen = time.monotonic()  # when its visitor was last here
         self.over = threading.Event()  # no more results come
         self.queue: Queue | None = None
@@ -60,20 +61,26 @@ class Job(Generic[T]):
         return min(len(self.results) / max(self.total, 1), 1.0)
 
     @property
+    def spent(self) -> float:
+        """Seconds of work until now."""
+        since = self._since
+        return self.seconds + (0.0 if since is None else time.monotonic() - since)
+
+    @property
     def seconds_left(self) -> float | None:
         """The work that is left at the pace so far; None while there is none."""
         return self.seconds * (1 / self.share - 1) if self.results else None
 
     def _go_on(self) -> None:
         """Adds results until the work is done or somebody else has changed the state."""
-        begun = time.monotonic()
+        self._since = begun = time.monotonic()
         for result in self._work:
             now = time.monotonic()
             if self.state == "stopped":
                 return
             self.seconds += now - begun
             self.results.append(result)
-            begun = now
+            self._since = begun = now
             if self.state != "running":
                 return
         if self.state == "running":
@@ -161,7 +168,7 @@ class Queue:
             error = str(refused)
         finally:
             with self._guard:
-                job._held = False
+                job._held, job._since = False, None
                 self._running.discard(job)
                 self._free += 1
                 if error:
@@ -196,6 +203,7 @@ def start(name: str, job: Job[Any], to: Queue | None = None) -> None:
     if before is not None:
         stop(before)
     st.session_state[_key(name)] = job
+    mine(name)  # so that it ends with the session, even within this run
 
 
 def stop(job: Job[Any]) -> None:
@@ -233,7 +241,7 @@ def told(job: Job[Any], what: str) -> str:
     if job.state == "queued" and job.queue is not None:
         return f"Queued, position {job.queue.position(job)}"
     left = job.seconds_left
-    spent = f"{what} · {clock(job.seconds)}"
+    spent = f"{what} · {clock(job.spent)}"
     if job.state == "running":
         return f"{spent}, about {clock(left)} left" if left is not None else f"{spent}, starting"
     return f"{job.state.capitalize()}: {spent}"

@@ -46,7 +46,7 @@ def offer(view: View) -> None:
         else:
             st.caption("PNG and SVG: the buttons under the drawing.")
         text, facts = origin() or (view.trace.text, _of_view(view))
-        facts = _link() | facts | notes() | _made()
+        facts = _link(view) | facts | notes() | _made()
         forms: dict[str, tuple[str, str, Callable[[], str | bytes]]] = {
             "HTML": (".html", "text/html",
                      partial(export.page, picture.name, [picture], facts, text)),
@@ -68,9 +68,13 @@ def offer(view: View) -> None:
         )  # fmt: skip
 
 
-def _link() -> dict[str, object]:
+def _link(view: View) -> dict[str, object]:
+    """The address of what is drawn, which is not what was asked for where that could not be had."""
     page = (st.context.url or "").split("?")[0]
-    query = urlencode({name: st.query_params[name] for name in st.query_params}, doseq=True)
+    asked = {name: st.query_params.get_all(name) for name in st.query_params}
+    drawn = {"model": view.source, "text": view.trace.text}
+    asked |= {name: [value] for name, value in drawn.items() if name in asked}
+    query = urlencode(asked, doseq=True)
     return {"Link": f"{page}?{query}" if query else page}
 
 

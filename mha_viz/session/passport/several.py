@@ -84,8 +84,8 @@ def show(view: View, given: list[str]) -> None:
     if len(shown):
         left, right = st.columns(2, gap="medium")
         with left:
-            over = "" if measure in ON_RANDOM_TOKENS else f"mean over {_so_far(batch)}"
-            heads_by(view, batch.frame, measure, over=over)
+            over = f"mean over {_so_far(batch, measure)}"
+            heads_by(view, batch.frame, measure, over="" if measure in ON_RANDOM_TOKENS else over)
         with right:
             _table(batch, measure, shown)
     download_table(
@@ -108,10 +108,12 @@ def _say_what_was_cut(view: View, batch: Batch) -> None:
         )
 
 
-def _so_far(batch: Batch) -> str:
+def _so_far(batch: Batch, measure: str) -> str:
+    n = batch.done - batch.said.get(measure, batch.done)
+    silent = f" ({n} of them {'say' if n > 1 else 'says'} nothing about it)" if n else ""
     if batch.done < batch.total:
-        return f"{batch.done} of {batch.total} texts so far"
-    return _texts(batch.done)
+        return f"{batch.done} of {batch.total} texts so far{silent}"
+    return f"{_texts(batch.done)}{silent}"
 
 
 def _say_what_was_read(view: View, read: list[str]) -> None:
@@ -131,9 +133,9 @@ def _table(batch: Batch, measure: str, frame: "pd.DataFrame") -> None:
     """The heads, largest mean first."""
     caption(
         "All heads",
-        f"mean over {_so_far(batch)}, each traced by itself, never padded into another; low and "
-        "high end the 95 % interval (over texts, or over seeds for random tokens), where there are "
-        "two or more.",
+        f"mean over {_so_far(batch, measure)}, each traced by itself, never padded into another; "
+        "low and high end the 95 % interval (over texts, or over seeds for random tokens), where "
+        "there are two or more.",
     )
     rows = [
         [f"L{int(row['layer'])} H{int(row['head'])}", *(rounded(row[measure + e]) for e in ENDS)]

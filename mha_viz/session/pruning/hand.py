@@ -108,6 +108,8 @@ def _now(
     Only the layers from the lowest change on are run; the bits are those of a run from the start.
     What stands in for a head is made for each text's own length, as everywhere in the lab.
     """
+    if not off:
+        return _nothing_off(view, whole)
     state = st.session_state
     fills = [fill(view, method, one.ids.shape[1], reference) for one in whole.passes]
     filled = [one for one in fills if one is not None]
@@ -140,6 +142,14 @@ def _now(
     if found is not None:
         state["read_of"], state["read"] = text, found.after
     return found
+
+
+def _nothing_off(view: View, whole: Read) -> Switched:
+    config = view.model.config
+    moved = np.full((config.n_layers, config.n_heads), np.nan)
+    for head in pruning.all_heads(config):
+        moved[head] = 0.0
+    return Switched(whole, whole, np.zeros(view.trace.n_tokens, np.float32), moved)
 
 
 def summary(view: View, off: tuple[Head, ...], found: Switched) -> None:
