@@ -198,7 +198,7 @@ def passport(T: int) -> Sent:
 
 def merged(T: int) -> Sent:
     drawn = head_heatmap(rollout(traced(T)).clip(0, 1), traced(T).tokens, LIGHT)
-    return Sent(without_hover(drawn), HALF, HALF, pooled(whole(T).block))
+    return figure(drawn, HALF, HALF, pooled(whole(T).block))
 
 
 def change(T: int) -> Sent:
