@@ -7,12 +7,12 @@ from typing import Any
 
 import streamlit as st
 
-from mha_viz.session import messages
+from mha_viz.app import messages
 
 
 def warm_up() -> None:
     """Imports torch and loads the bundled model while the browser is still opening."""
-    from mha_viz.session import models
+    from mha_viz.app.work import models
 
     models.warm_up()
 

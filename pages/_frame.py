@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from mha_viz.session import frame
+from mha_viz.app import frame
 
 waiting = frame.begin()
 page = st.navigation(

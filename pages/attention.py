@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from mha_viz.session import attention, frame
+from mha_viz.app import frame
+from mha_viz.app.pages import attention
 
 view = frame.view()
 

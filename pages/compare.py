@@ -1,6 +1,7 @@
 """Compare: what each head does otherwise with another text, another model, or fewer heads."""
 
-from mha_viz.session import attention, compare, frame
+from mha_viz.app import frame
+from mha_viz.app.pages import attention, compare
 
 view = frame.view()
 

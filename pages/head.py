@@ -1,6 +1,7 @@
 """Head: why one head looks where it looks, and what it does with what it finds."""
 
-from mha_viz.session import attention, frame, head
+from mha_viz.app import frame
+from mha_viz.app.pages import attention, head
 
 view = frame.view()
 

@@ -2,13 +2,14 @@
 
 import streamlit as st
 
-from mha_viz.session import attention, frame, passport
-from mha_viz.session.passport import layers, several, table
+from mha_viz.app import frame
+from mha_viz.app.pages import attention, heads
+from mha_viz.app.pages.heads import layers, several, table
 
 view = frame.view()
 
 attention.lead(view, "Heads")
-part = passport.part()
+part = heads.part()
 if part == "Over layers":
     layers.show(view)
 elif part == "Several texts":

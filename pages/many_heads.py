@@ -1,6 +1,7 @@
 """Many heads: the same layer told other ways, what W_O does, and what it all costs."""
 
-from mha_viz.session import attention, frame, many_heads
+from mha_viz.app import frame
+from mha_viz.app.pages import attention, many_heads
 
 view = frame.view()
 

@@ -1,6 +1,7 @@
 """Next token: what the model expects, and from where."""
 
-from mha_viz.session import attention, frame, next_token
+from mha_viz.app import frame
+from mha_viz.app.pages import attention, next_token
 
 view = frame.view()
 

@@ -2,8 +2,10 @@
 
 import streamlit as st
 
-from mha_viz.session import attention, frame, pruning, reference_text
-from mha_viz.session.pruning import board, curves, hand, importance, surgery, tasks, ways
+from mha_viz.app import frame
+from mha_viz.app.pages import attention, pruning
+from mha_viz.app.pages.pruning import by_hand, curves, importance, methods, surgery, tasks
+from mha_viz.app.widgets import head_board, reference_text
 
 view = frame.view()
 
@@ -13,22 +15,22 @@ left, right = st.columns([5, 7], gap="medium")
 with left:
     attention.caption("Heads", "press to switch off or on; L and H switch a row, a column.")
     place = st.container()
-    board.buttons(view)
-    off = board.heads_off(view)
+    head_board.buttons(view)
+    off = head_board.heads_off(view)
     if part != "Importance":  # which colours it once the scores are there
         with place:
-            board.board(view, off)
-    method = ways.way()
+            head_board.board(view, off)
+    method = methods.way()
     reference = reference_text.reference()
 with right:
     if part == "By hand":
-        found = hand.switched(view, off, method, reference)
+        found = by_hand.switched(view, off, method, reference)
         if found is not None:
-            hand.summary(view, off, found)
-            hand.next_token(view, found)
-            hand.losses(view, found)
-            hand.changed(view, found)
-            hand.save(view, found)
+            by_hand.summary(view, off, found)
+            by_hand.next_token(view, found)
+            by_hand.losses(view, found)
+            by_hand.changed(view, found)
+            by_hand.save(view, found)
     elif part == "Tasks":
         tasks.induction(view, off, method, reference)
         tasks.names(view, off, method, reference)
@@ -36,7 +38,7 @@ with right:
     elif part == "Importance":
         scores = importance.show(view, importance.choose(method), reference)
         with place:
-            board.board(view, off, values=scores)
+            head_board.board(view, off, values=scores)
     elif part == "Curves":
         settings = curves.choose(view, reference)
         points = curves.gathered(view, settings, method, reference)

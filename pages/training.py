@@ -1,10 +1,11 @@
 """Training: one head or several, trained side by side while one looks on."""
 
-from mha_viz.session import frame, training
+from mha_viz.app import frame
+from mha_viz.app.pages.training import page
 
 view = frame.view()
 
-training.lead()
-plan = training.choices()
-training.controls(plan)
-training.board(view, plan)
+page.lead()
+plan = page.choices()
+page.controls(plan)
+page.board(view, plan)

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from mha_viz.analysis.generation import Sampling, generate
 from mha_viz.checkpoints import load
-from mha_viz.generation import Sampling, generate
 from mha_viz.model import Model
 
 N_CHARACTERS = 300_000

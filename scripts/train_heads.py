@@ -14,7 +14,7 @@ from statistics import mean
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from mha_viz.charmodel import Settings, read_corpus, train
+from mha_viz.lessons.char_model import Settings, read_corpus, train
 
 ONE_HEAD = (2.38, 2.43)  # where the mean over the seeds must lie
 FOUR_HEADS = 2.29  # which it must not exceed

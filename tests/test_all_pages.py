@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 from script import ROOT, charts, opened, said
 
-from mha_viz.session import link
+from mha_viz.app import link
 
 PARTS = {
     "attention": ("", [""]),

@@ -14,8 +14,8 @@ from browser import IDLE, ROOT, chromium, served
 from hub_server import HubServer
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from mha_viz.app.samples import DEFAULT
 from mha_viz.model import Model
-from mha_viz.session.samples import DEFAULT
 from mha_viz.tokens import shorten
 
 pytestmark = pytest.mark.browser

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from mha_viz.charmodel import (
+from mha_viz.errors import ShapeError, TextError
+from mha_viz.lessons.char_model import (
     MAX_VOCABULARY,
     MIN_CHARACTERS,
     CharModel,
@@ -22,7 +23,6 @@ from mha_viz.charmodel import (
     train,
     validation_loss,
 )
-from mha_viz.errors import ShapeError, TextError
 
 V = 65
 SHORT = Settings(n_heads=4, steps=120)

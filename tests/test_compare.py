@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mha_viz.compare import Alignment, align, align_traces, aligned_patterns, change
+from mha_viz.analysis.compare import Alignment, align, align_traces, aligned_patterns, change
 from mha_viz.errors import HeadNotFound, ShapeError
 from mha_viz.heads.repeated import repeated_tokens
 from mha_viz.model import Model

@@ -10,7 +10,8 @@ from transformers.models.llama.configuration_llama import LlamaConfig
 from transformers.models.mistral.configuration_mistral import MistralConfig
 
 from mha_viz.attention import KVCache, MultiHeadAttention
-from mha_viz.counting import (
+from mha_viz.errors import ShapeError
+from mha_viz.lessons.counting import (
     GPT2_SIZES,
     KNOWN_MODELS,
     SOFTMAX_FLOPS,
@@ -19,7 +20,6 @@ from mha_viz.counting import (
     gpt2_parameters,
     kv_cache_bytes,
 )
-from mha_viz.errors import ShapeError
 
 SIZES = {size.name: size for size in (*GPT2_SIZES, *KNOWN_MODELS)}
 PUBLISHED = {

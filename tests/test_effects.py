@@ -8,7 +8,7 @@ import pytest
 import torch
 from conftest import random_gpt2
 
-from mha_viz.effects import (
+from mha_viz.analysis.logit_attribution import (
     NAMES,
     direct_effects,
     head_effect,
@@ -17,8 +17,8 @@ from mha_viz.effects import (
 )
 from mha_viz.errors import HeadNotFound, ShapeError, TextError
 from mha_viz.gpt2 import GPT2
+from mha_viz.lessons.grouped_query import grouped_gpt2
 from mha_viz.model import Model
-from mha_viz.variants import grouped_gpt2
 
 TEXT = "the cat sat on the mat and the dog ran"
 
@@ -211,7 +211,7 @@ def test_a_head_that_writes_the_other_name_has_its_difference(
     bundled: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Effects on two tokens subtracted: those that the logits themselves differ by, in sum."""
-    import mha_viz.effects as effects
+    import mha_viz.analysis.logit_attribution as effects
 
     monkeypatch.setattr(effects, "NAMES", (("John", "Mary"),))
     monkeypatch.setattr(effects, "OPENINGS", ("{a} and {b} met, and {s} gave it to",))

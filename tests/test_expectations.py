@@ -11,13 +11,13 @@ import pytest
 import torch
 from conftest import random_gpt2
 
-from mha_viz import expectations
+from mha_viz.analysis import predictions
+from mha_viz.analysis.generation import Sampling, generate
+from mha_viz.analysis.predictions import Expected, Step, expected, follow, go_on, join, lens, looks
 from mha_viz.errors import HeadNotFound, ShapeError, TextError
-from mha_viz.expectations import Expected, Step, expected, follow, go_on, join, lens, looks
-from mha_viz.generation import Sampling, generate
+from mha_viz.lessons.grouped_query import grouped_gpt2
 from mha_viz.model import Model
 from mha_viz.pruning import pruned_model
-from mha_viz.variants import grouped_gpt2
 
 IDS = np.random.default_rng(3).integers(0, 300, 23).tolist()
 SAMPLING = Sampling(temperature=0.7, top_k=9, top_p=0.8, seed=5)
@@ -62,7 +62,7 @@ def test_the_token_that_follows_has_its_loss_its_probability_and_its_rank(
 
 def test_blocks_of_positions_are_the_whole(tiny: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = join(list(expected(tiny, IDS)))
-    monkeypatch.setattr(expectations, "POSITIONS", 5)
+    monkeypatch.setattr(predictions, "POSITIONS", 5)
     blocks = list(expected(tiny, IDS))
     assert [len(block.ids) for block in blocks] == [5, 5, 5, 5, 3]
     np.testing.assert_array_equal(join(blocks).ids, whole.ids)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from mha_viz import explain
+from mha_viz.analysis import dot_product
 from mha_viz.errors import HeadNotFound, ShapeError
 from mha_viz.model import Model
 from mha_viz.tokens import Token
@@ -37,7 +37,7 @@ def test_the_products_add_up_to_the_score_of_the_module(tiny: Model) -> None:
     scores = module_record(tiny, trace, 1).scores[0].numpy()
     for head in range(trace.n_heads):
         for query, key in [(0, 0), (9, 3), (5, 9)]:  # the last lies beyond the query
-            found = explain.dot_product(trace, 1, head, query, key)
+            found = dot_product.dot_product(trace, 1, head, query, key)
             assert found.products.sum() * trace.scales[1] == found.score
             assert found.score == pytest.approx(scores[head, query, key], abs=1e-5)
             np.testing.assert_array_equal(found.q, trace.q[1, head, query])
@@ -47,14 +47,14 @@ def test_the_products_add_up_to_the_score_of_the_module(tiny: Model) -> None:
 def test_products_are_exact() -> None:
     """A product of two float32 fits into a float64: nothing is rounded, so the sum is theirs."""
     trace = made_trace(4)
-    found = explain.dot_product(trace, 0, 0, 3, 1)
+    found = dot_product.dot_product(trace, 0, 0, 3, 1)
     by_hand = [float(a) * float(b) for a, b in zip(trace.q[0, 0, 3], trace.k[0, 0, 1], strict=True)]
     assert found.products.tolist() == by_hand
     assert found.total == pytest.approx(sum(by_hand), abs=1e-12)
 
 
 def test_elements_come_as_they_lie_or_by_the_size_of_what_they_add() -> None:
-    found = explain.DotProduct(q=np.array([1.0, -3.0, 2.0, 0.0]), k=np.ones(4), scale=0.5)
+    found = dot_product.DotProduct(q=np.array([1.0, -3.0, 2.0, 0.0]), k=np.ones(4), scale=0.5)
     assert found.order(by_size=False).tolist() == [0, 1, 2, 3]
     assert found.order(by_size=True).tolist() == [1, 2, 0, 3]
 
@@ -62,9 +62,9 @@ def test_elements_come_as_they_lie_or_by_the_size_of_what_they_add() -> None:
 def test_every_layer_has_its_own_scale() -> None:
     trace = made_trace(4)
     for layer in range(2):
-        found = explain.dot_product(trace, layer, 0, 2, 2)
+        found = dot_product.dot_product(trace, layer, 0, 2, 2)
         assert found.scale == trace.scales[layer]
-        assert explain.softmax_row(trace, layer, 0, 2).scores[2] == pytest.approx(found.score)
+        assert dot_product.softmax_row(trace, layer, 0, 2).scores[2] == pytest.approx(found.score)
 
 
 # --- the row of a query ---------------------------------------------------------------------------
@@ -75,7 +75,7 @@ def test_the_ladder_ends_in_the_weights_of_the_module(tiny: Model, query: int) -
     trace = tiny.trace(TEXT)
     pattern = module_record(tiny, trace, 0).pattern[0].numpy()
     for head in range(trace.n_heads):
-        row = explain.softmax_row(trace, 0, head, query)
+        row = dot_product.softmax_row(trace, 0, head, query)
         np.testing.assert_allclose(row.weights, pattern[head, query], atol=1e-6)
         assert row.weights.sum() == pytest.approx(1, abs=1e-12)
         assert row.exps[: query + 1].max() == 1
@@ -84,7 +84,7 @@ def test_the_ladder_ends_in_the_weights_of_the_module(tiny: Model, query: int) -
 
 def test_what_is_masked_keeps_its_score_and_loses_its_weight() -> None:
     trace = made_trace(6)
-    row = explain.softmax_row(trace, 1, 2, 3)
+    row = dot_product.softmax_row(trace, 1, 2, 3)
     np.testing.assert_allclose(
         row.scores, trace.k[1, 2].astype(float) @ trace.q[1, 2, 3] * trace.scales[1], atol=1e-6
     )
@@ -94,13 +94,13 @@ def test_what_is_masked_keeps_its_score_and_loses_its_weight() -> None:
 
 
 def test_large_scores_do_not_overflow() -> None:
-    row = explain.softmax_row(made_trace(8, size=300.0), 0, 0, 7)
+    row = dot_product.softmax_row(made_trace(8, size=300.0), 0, 0, 7)
     assert np.abs(row.scores).max() > 1e4
     assert row.weights.sum() == pytest.approx(1, abs=1e-12)
 
 
 def test_the_strongest_keys_come_first_and_the_chosen_one_is_always_there() -> None:
-    row = explain.Row(query=3, scores=np.array([0.5, 2.0, 1.0, 2.0, 9.0]))
+    row = dot_product.Row(query=3, scores=np.array([0.5, 2.0, 1.0, 2.0, 9.0]))
     assert row.strongest(2) == [1, 3]
     assert row.strongest(2, also=3) == [1, 3]
     assert row.strongest(2, also=4) == [1, 3, 4]
@@ -110,9 +110,9 @@ def test_the_strongest_keys_come_first_and_the_chosen_one_is_always_there() -> N
 def test_scores_of_all_pairs_are_those_of_the_module(tiny: Model) -> None:
     trace = tiny.trace(TEXT)
     theirs = module_record(tiny, trace, 1).scores[0].numpy()
-    found = explain.scores(trace, 1, 2)
+    found = dot_product.scores(trace, 1, 2)
     np.testing.assert_allclose(found, theirs[2], atol=1e-5)
-    masked = explain.scores(trace, 1, 2, masked=True)
+    masked = dot_product.scores(trace, 1, 2, masked=True)
     beyond = ~np.tri(len(found), dtype=bool)
     assert np.isnan(masked[beyond]).all()
     np.testing.assert_array_equal(masked[~beyond], found[~beyond])
@@ -124,7 +124,7 @@ def test_scores_of_all_pairs_are_those_of_the_module(tiny: Model) -> None:
 @pytest.mark.parametrize(("most", "threshold"), [(1, 0.0), (3, 0.0), (8, 0.1), (100, 0.25)])
 def test_lines_are_the_largest_weights_of_each_row(most: int, threshold: float) -> None:
     pattern = made_trace(20, size=2.0).pattern(0, 1)
-    found = explain.lines(pattern, most=most, threshold=threshold)
+    found = dot_product.lines(pattern, most=most, threshold=threshold)
     expected = set()
     for i, row in enumerate(pattern):
         best = sorted(range(i + 1), key=lambda j: -row[j])[:most]
@@ -136,14 +136,14 @@ def test_lines_are_the_largest_weights_of_each_row(most: int, threshold: float) 
 
 
 def test_no_line_leads_to_what_is_masked() -> None:
-    found = explain.lines(np.eye(5, dtype=np.float32), most=5, threshold=0.0)
+    found = dot_product.lines(np.eye(5, dtype=np.float32), most=5, threshold=0.0)
     assert (found.keys <= found.queries).all()
     assert len(found) == 15
 
 
 def test_of_several_heads_the_strongest_lines_stay_each_with_its_head() -> None:
-    heads = [explain.lines(made_trace(12, seed=s).pattern(0, 0)) for s in range(3)]
-    kept = explain.strongest(heads, 25)
+    heads = [dot_product.lines(made_trace(12, seed=s).pattern(0, 0)) for s in range(3)]
+    kept = dot_product.strongest(heads, 25)
     weights = np.sort(np.concatenate([one.weights for one in heads]))[::-1]
     assert sum(map(len, kept)) == 25
     np.testing.assert_array_equal(
@@ -151,7 +151,7 @@ def test_of_several_heads_the_strongest_lines_stay_each_with_its_head() -> None:
     )
     for one, whole in zip(kept, heads, strict=True):
         np.testing.assert_array_equal(one.keys, whole.keys[: len(one)])
-    assert explain.strongest(heads, 10_000)[1] is heads[1]
+    assert dot_product.strongest(heads, 10_000)[1] is heads[1]
 
 
 # --- the first token ------------------------------------------------------------------------------
@@ -159,14 +159,14 @@ def test_of_several_heads_the_strongest_lines_stay_each_with_its_head() -> None:
 
 def test_without_the_first_key_nothing_else_changes() -> None:
     pattern = made_trace(9).pattern(0, 0)
-    hidden = explain.without_first(pattern)
+    hidden = dot_product.without_first(pattern)
     assert np.isnan(hidden[:, 0]).all()
     np.testing.assert_array_equal(hidden[:, 1:], pattern[:, 1:])
 
 
 def test_renormalised_rows_add_up_to_one_in_the_same_proportions() -> None:
     pattern = made_trace(9).pattern(1, 1)
-    found = explain.without_first(pattern, renormalised=True)
+    found = dot_product.without_first(pattern, renormalised=True)
     assert np.isnan(found[0]).all()  # it has no other key
     np.testing.assert_allclose(np.nansum(found[1:], axis=1), 1, atol=1e-6)
     by_hand = pattern[1:, 1:] / (1 - pattern[1:, :1])
@@ -175,16 +175,16 @@ def test_renormalised_rows_add_up_to_one_in_the_same_proportions() -> None:
 
 def test_a_row_that_looks_at_nothing_else_has_nothing_left() -> None:
     pattern = np.array([[1, 0, 0], [1, 0, 0], [0.5, 0.25, 0.25]], dtype=np.float32)
-    found = explain.without_first(pattern, renormalised=True)
+    found = dot_product.without_first(pattern, renormalised=True)
     assert np.isnan(found[:2]).all()
     np.testing.assert_allclose(found[2, 1:], [0.5, 0.5])
 
 
 def test_the_share_of_the_first_token_leaves_out_the_row_without_a_choice() -> None:
     pattern = np.array([[1, 0, 0], [0.2, 0.8, 0], [0.6, 0.2, 0.2]], dtype=np.float32)
-    assert explain.share_of_first(pattern) == pytest.approx(0.4)
-    assert explain.share_of_first(pattern * [0.5, 1, 2]) == pytest.approx(0.4 / (0.4 + 1 + 0.4))
-    assert np.isnan(explain.share_of_first(np.ones((1, 1), dtype=np.float32)))
+    assert dot_product.share_of_first(pattern) == pytest.approx(0.4)
+    assert dot_product.share_of_first(pattern * [0.5, 1, 2]) == pytest.approx(0.4 / (0.4 + 1 + 0.4))
+    assert np.isnan(dot_product.share_of_first(np.ones((1, 1), dtype=np.float32)))
 
 
 # --- what cannot be asked for ---------------------------------------------------------------------
@@ -193,10 +193,10 @@ def test_the_share_of_the_first_token_leaves_out_the_row_without_a_choice() -> N
 def test_a_place_that_is_not_there_is_named() -> None:
     trace = made_trace(4)
     with pytest.raises(HeadNotFound, match="L2 H0 is not in made"):
-        explain.softmax_row(trace, 2, 0, 0)
+        dot_product.softmax_row(trace, 2, 0, 0)
     with pytest.raises(HeadNotFound):
-        explain.scores(trace, 0, 3)
+        dot_product.scores(trace, 0, 3)
     with pytest.raises(ShapeError, match="no position 4: the text has 4 tokens"):
-        explain.dot_product(trace, 0, 0, 0, 4)
+        dot_product.dot_product(trace, 0, 0, 0, 4)
     with pytest.raises(ShapeError, match="most = 0"):
-        explain.lines(np.ones((1, 1), dtype=np.float32), most=0)
+        dot_product.lines(np.ones((1, 1), dtype=np.float32), most=0)

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from mha_viz.errors import ShapeError
-from mha_viz.faults import FAULTS, divergence, faulty, run_with
+from mha_viz.lessons.bugs import FAULTS, divergence, faulty, run_with
+from mha_viz.lessons.walkthrough import random_layer
 from mha_viz.model import Model
-from mha_viz.walk import random_layer
 
 IDS = torch.tensor([[5, 17, 201, 5, 17, 44, 8]])
 

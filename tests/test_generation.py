@@ -7,10 +7,10 @@ import pytest
 import torch
 from test_gpt2 import ours_of
 
+from mha_viz.analysis.generation import Sampling, generate, probabilities
 from mha_viz.errors import ShapeError
-from mha_viz.generation import Sampling, generate, probabilities
+from mha_viz.lessons.grouped_query import grouped_gpt2
 from mha_viz.model import Model
-from mha_viz.variants import grouped_gpt2
 
 
 @pytest.mark.parametrize("n_kv_heads", [4, 2, 1])

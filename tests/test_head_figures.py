@@ -6,12 +6,12 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from mha_viz import explain
+from mha_viz.analysis import dot_product
 from mha_viz.figures.cells import BAR, cell_map, largest
 from mha_viz.figures.dot_product import dot_product_figure
 from mha_viz.figures.head_view import MOST, head_view
 from mha_viz.figures.ladder import Rung, ladder
-from mha_viz.figures.pushes import pushes
+from mha_viz.figures.logit_effects import pushes
 from mha_viz.figures.theme import DARK, LIGHT, THEMES
 from mha_viz.figures.window import Window
 from mha_viz.trace import max_pool
@@ -200,7 +200,7 @@ def ends(figure: go.Figure, *, upright: bool) -> list[tuple[str, float, float, f
 @pytest.mark.parametrize("upright", [True, False])
 def test_a_line_leads_from_the_token_that_looks_to_the_one_looked_at(upright: bool) -> None:
     pattern = np.array([[1, 0, 0], [0.75, 0.25, 0], [0.125, 0.5, 0.375]], np.float32)
-    found = explain.lines(pattern, most=2)
+    found = dot_product.lines(pattern, most=2)
     figure = head_view([("L0 H0", found)], ["a", "<b>", "c"], LIGHT, upright=upright)
     assert ends(figure, upright=upright) == sorted(
         [("L0 H0", 0, 0, 1), ("L0 H0", 1, 0, 0.75), ("L0 H0", 1, 1, 0.25), ("L0 H0", 2, 1, 0.5),
@@ -213,8 +213,8 @@ def test_a_line_leads_from_the_token_that_looks_to_the_one_looked_at(upright: bo
 
 
 def test_lines_of_several_heads_lie_side_by_side_and_a_head_without_any_is_named() -> None:
-    eye = explain.lines(np.eye(4, dtype=np.float32), most=1)
-    none = explain.lines(np.full((4, 4), 0.25, np.float32), threshold=0.9)
+    eye = dot_product.lines(np.eye(4, dtype=np.float32), most=1)
+    none = dot_product.lines(np.full((4, 4), 0.25, np.float32), threshold=0.9)
     assert len(none) == 0
     figure = head_view([("L0 H0", eye), ("L1 H2", eye), ("L2 H1", none)], list("abcd"), LIGHT)
     named = [trace.name for trace in figure.data if trace.showlegend is not False]
@@ -226,7 +226,7 @@ def test_lines_of_several_heads_lie_side_by_side_and_a_head_without_any_is_named
 def test_of_too_many_lines_the_strongest_are_drawn() -> None:
     rng = np.random.default_rng(0)
     pattern = np.tril(rng.random((600, 600), dtype=np.float32))
-    found = explain.lines(pattern, most=8)
+    found = dot_product.lines(pattern, most=8)
     assert len(found) > MOST
     figure = head_view([("L0 H0", found)], ["x"] * 600, LIGHT)
     weights = [line[3] for line in ends(figure, upright=True)]

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from script import ROOT, alts, component, figures, html, opened, said
 
-from mha_viz import effects, explain
+from mha_viz.analysis import dot_product, logit_attribution
+from mha_viz.app.pages.head import cells, lines
+from mha_viz.app.samples import DEFAULT
 from mha_viz.model import Model
-from mha_viz.session.head import cells, lines
-from mha_viz.session.samples import DEFAULT
 
 PARTS = ["Why this weight", "Lines", "Values", "Sink"]
 page = partial(opened, "head")
@@ -61,7 +61,7 @@ def test_a_link_that_fits_gets_no_word(part: str) -> None:
 
 @pytest.mark.parametrize("part", PARTS)
 def test_a_head_that_was_taken_out_is_said(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mha_viz.session import head as parts
+    from mha_viz.app.pages import head as parts
 
     monkeypatch.setattr(parts, "kept_heads", lambda *_: [1, 2])
     test = page(look=part, at="L0H0")
@@ -75,8 +75,8 @@ def test_a_head_that_was_taken_out_is_said(part: str, monkeypatch: pytest.Monkey
 def test_the_pair_of_the_link_is_taken_apart(bundled: Model) -> None:
     trace = bundled.trace(DEFAULT)
     test = page(token="14", key="5", at=AT)
-    found = explain.dot_product(trace, 3, 0, 14, 5)
-    row = explain.softmax_row(trace, 3, 0, 14)
+    found = dot_product.dot_product(trace, 3, 0, 14, 5)
+    row = dot_product.softmax_row(trace, 3, 0, 14)
     assert f"score {found.score:.3f}, weight <b>{row.weights[5]:.4f}</b>, rank 1 of 15" in (
         html(test).replace("−", "-")
     )
@@ -101,14 +101,14 @@ def test_without_a_key_the_strongest_is_taken(bundled: Model) -> None:
 def test_a_key_beyond_the_query_is_masked_and_said_so(bundled: Model) -> None:
     test = page(token="3", key="9", at=AT)
     assert "masked, weight <b>0</b>" in html(test)
-    score = explain.softmax_row(bundled.trace(DEFAULT), 3, 0, 3).scores[9]
+    score = dot_product.softmax_row(bundled.trace(DEFAULT), 3, 0, 3).scores[9]
     assert f"{score:.3f} → −∞".replace("-", "−") in str(
         [figure["layout"].get("annotations") for figure in figures(test)]
     )
 
 
 def test_by_size_the_largest_product_comes_first(bundled: Model) -> None:
-    found = explain.dot_product(bundled.trace(DEFAULT), 3, 0, 16, 7)
+    found = dot_product.dot_product(bundled.trace(DEFAULT), 3, 0, 16, 7)
     test = page(key="7", at=AT, elements="by size")
     labels = figures(test)[0]["layout"]["xaxis"]["ticktext"]
     assert labels[0] == str(int(np.abs(found.products).argmax()))
@@ -256,19 +256,19 @@ def test_the_pinned_token_of_the_link_is_lit_on_its_side() -> None:
 
 def test_value_weighted_attention_is_weight_times_norm(bundled: Model) -> None:
     trace = bundled.trace(DEFAULT)
-    norms = effects.value_norms(bundled, trace, 3, 0)
+    norms = logit_attribution.value_norms(bundled, trace, 3, 0)
     weights = trace.pattern(3, 0)
     test = page(look="Values", at=AT, token="16", key="7")
     moved = weights[16, 7] * norms[7]
     assert f"weight {weights[16, 7]:.4f} × norm {norms[7]:.3f} = <b>{moved:.4f}</b>" in html(test)
-    share = explain.share_of_first(weights * norms)
+    share = dot_product.share_of_first(weights * norms)
     assert f"<b>{share:.1%}</b> of what is moved" in html(test)
     assert any(f"the largest is {(weights * norms).max():.3g}" in alt for alt in alts(test))
 
 
 def test_the_tokens_that_a_head_raises_are_those_of_its_direct_effect(bundled: Model) -> None:
     trace = bundled.trace(DEFAULT)
-    found = effects.direct_effects(bundled, trace, position=9).heads[3, 0]
+    found = logit_attribution.direct_effects(bundled, trace, position=9).heads[3, 0]
     best = int(found.argmax())
     label = bundled.read([best])[0].label
     test = page(look="Values", at=AT, token="9")
@@ -280,9 +280,9 @@ def test_the_tokens_that_a_head_raises_are_those_of_its_direct_effect(bundled: M
 
 
 def test_long_work_waits_to_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mha_viz.session import running
+    from mha_viz.app.work import progress
 
-    monkeypatch.setattr(running, "MULTIPLY_ADDS", 1.0)
+    monkeypatch.setattr(progress, "MULTIPLY_ADDS", 1.0)
     test = page(look="Values", at=AT)
     assert not any(alt.startswith("Tokens raised") for alt in alts(test))
     next(b for b in test.button if b.label == "Compute").click().run()
@@ -314,7 +314,7 @@ def test_the_lines_can_be_taken_away_with_their_numbers(bundled: Model) -> None:
 @pytest.mark.parametrize("way", ["raw", "log scale"])
 def test_where_nothing_is_hidden_that_is_said(way: str, bundled: Model) -> None:
     test = page(look="Sink", at=AT, sink_as=way)
-    share = explain.share_of_first(bundled.trace(DEFAULT).pattern(3, 0))
+    share = dot_product.share_of_first(bundled.trace(DEFAULT).pattern(3, 0))
     assert "<dt>hidden here</dt><dd>nothing</dd>" in html(test)
     assert f"{share:.1%} of the weight of queries 1 to 16" in html(test)
 
@@ -333,7 +333,7 @@ def test_the_share_that_is_hidden_is_printed(way: str, bundled: Model) -> None:
 
 def test_value_weighted_sinks_are_drawn_to_their_own_scale(bundled: Model) -> None:
     trace = bundled.trace(DEFAULT)
-    moved = trace.pattern(3, 0) * effects.value_norms(bundled, trace, 3, 0)
+    moved = trace.pattern(3, 0) * logit_attribution.value_norms(bundled, trace, 3, 0)
     test = page(look="Sink", at=AT, sink_as="value-weighted")
     assert any(f"is {moved.max():.3g}, from" in alt for alt in alts(test))
 

@@ -8,12 +8,13 @@ import pytest
 from script import ROOT, alts, figures, finished, html, opened, said
 from streamlit.testing.v1 import AppTest
 
-from mha_viz import compare, effects, heads
+from mha_viz import heads
+from mha_viz.analysis import compare, logit_attribution
+from mha_viz.app.pages.heads import table
+from mha_viz.app.samples import DEFAULT
 from mha_viz.heads.roles import Role
 from mha_viz.heads.rollout import rollout
 from mha_viz.model import Model
-from mha_viz.session.passport import table
-from mha_viz.session.samples import DEFAULT
 
 
 def page(name: str, **link: str) -> AppTest:
@@ -41,12 +42,12 @@ def test_the_passport_of_a_head_is_what_is_measured(bundled: Model) -> None:
 
 def test_roles_are_checked_when_asked_for(bundled: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     """With roles given to the bundled model, which has none, and names that it knows."""
-    monkeypatch.setattr(effects, "NAMES", (("John", "Mary"),))
+    monkeypatch.setattr(logit_attribution, "NAMES", (("John", "Mary"),))
     mover = Role(2, 1, "mover", "It copies.", "logit_difference", -9.0, "a paper")
     inducer = Role(3, 0, "inducer", "It goes on as last time.", "induction", 0.9, "a paper")
     never = Role(0, 2, "other", "Nothing here speaks to it.", None, source="a paper")
     given = {(role.layer, role.head): role for role in (mover, inducer, never)}
-    monkeypatch.setattr("mha_viz.session.passport.table.roles_for", lambda *_: given)
+    monkeypatch.setattr("mha_viz.app.pages.heads.table.roles_for", lambda *_: given)
 
     test = page("heads.py", at="L3H4")
     (before,) = (t.value for t in test.dataframe if "role" in t.value)
@@ -58,7 +59,7 @@ def test_roles_are_checked_when_asked_for(bundled: Model, monkeypatch: pytest.Mo
     assert rows["check"].to_dict() == {
         "mover": "not confirmed", "inducer": "confirmed", "other": "not measured here",
     }  # fmt: skip
-    expected = effects.indirect_object(bundled).mean(axis=0)[2, 1]
+    expected = logit_attribution.indirect_object(bundled).mean(axis=0)[2, 1]
     assert float(rows["value"]["mover"]) == pytest.approx(expected, abs=1e-3)
 
 
@@ -272,7 +273,7 @@ def test_a_head_that_is_off_is_blank_in_the_map_and_in_its_numbers(
 ) -> None:
     saved: dict[str, list[list[float]]] = {}
     monkeypatch.setattr(
-        "mha_viz.session.compare.download_table",
+        "mha_viz.app.pages.compare.download_table",
         lambda name, header, rows: saved.update({name: rows}),
     )
     test = page("compare.py", against="without heads", off="L0H1-L3H0", at="L3H4")

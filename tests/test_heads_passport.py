@@ -11,15 +11,15 @@ import pandas as pd
 import pytest
 import torch
 
+from mha_viz.analysis.reference_texts import reference_texts
 from mha_viz.errors import ShapeError, TextError
 from mha_viz.gpt2 import GPT2
 from mha_viz.heads import MEASURES, NOT_MEASURED, measure, measure_texts, patterns, summary
 from mha_viz.heads.interval import t_quantile
 from mha_viz.heads.measures import ON_RANDOM_TOKENS
-from mha_viz.heads.passport import text_scores
+from mha_viz.heads.profile import text_scores
 from mha_viz.heads.repeated import FOUR_TIMES, TWICE, repeated_tokens
 from mha_viz.model import Model
-from mha_viz.texts import reference_texts
 from mha_viz.tokens import Token
 from mha_viz.trace import Trace
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from mha_viz.app.work import jobs
+from mha_viz.app.work.jobs import LOST, Job, Queue, clock, told
 from mha_viz.errors import MhaVizError, TextError
-from mha_viz.session import jobs
-from mha_viz.session.jobs import LOST, Job, Queue, clock, told
 
 
 @pytest.fixture(autouse=True)
@@ -248,7 +248,7 @@ def test_a_closed_tab_stops_its_jobs_after_a_while(monkeypatch: pytest.MonkeyPat
 
 def test_a_job_belongs_to_its_session_as_soon_as_it_starts() -> None:
     def script() -> None:
-        from mha_viz.session import jobs
+        from mha_viz.app.work import jobs
 
         jobs.start("at once", jobs.Job(iter([1]), total=1), jobs.pages)
         assert "at once" in jobs._lease()

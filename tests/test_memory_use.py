@@ -5,7 +5,7 @@ import threading
 import pytest
 import torch
 
-from mha_viz.memory_use import attention_memory, peak_bytes
+from mha_viz.lessons.peak_memory import attention_memory, peak_bytes
 
 
 def test_what_a_call_holds_at_its_worst_is_counted_to_the_byte() -> None:

@@ -12,13 +12,13 @@ import pytest
 from script import ROOT, alts, button, figures, finished, html, opened, said
 from streamlit.testing.v1 import AppTest
 
-from mha_viz.expectations import expected, follow, go_on, join, lens, looks
+from mha_viz.analysis.generation import Sampling
+from mha_viz.analysis.predictions import expected, follow, go_on, join, lens, looks
+from mha_viz.app.samples import DEFAULT
 from mha_viz.figures.candidates import candidates_figure
 from mha_viz.figures.theme import DARK, LIGHT
 from mha_viz.figures.token_grid import Grid, token_grid
-from mha_viz.generation import Sampling
 from mha_viz.model import Model
-from mha_viz.session.samples import DEFAULT
 
 LONG = "The king gave the princess a golden ring. " * 30
 

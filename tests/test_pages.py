@@ -14,10 +14,10 @@ from script import ROOT, component, figures, opened, said
 from streamlit.testing.v1 import AppTest
 
 from mha_viz import checkpoints, devices
+from mha_viz.app.messages import plain
+from mha_viz.app.samples import DEFAULT, SAMPLES
+from mha_viz.app.widgets.token_strip import pack
 from mha_viz.checkpoints import hub
-from mha_viz.session.messages import plain
-from mha_viz.session.samples import DEFAULT, SAMPLES
-from mha_viz.session.strip import pack
 
 app = partial(opened, "attention")
 CASES = [

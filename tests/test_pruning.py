@@ -17,9 +17,9 @@ from torch.nn import functional as F
 
 from mha_viz import pruning
 from mha_viz.errors import HeadNotFound, MhaVizError, ShapeError, TextError
+from mha_viz.lessons.grouped_query import grouped_gpt2
 from mha_viz.model import Description, Model
-from mha_viz.pruning import ZERO, Fill, Pass, ablate_each_head, ablation, fills, passes
-from mha_viz.variants import grouped_gpt2
+from mha_viz.pruning import ZERO, Fill, Pass, ablate_each_head, ablation, passes, replacements
 
 L, H, D_H = 2, 4, 8
 IDS = some_ids(24, 300, 4)[0].tolist()
@@ -227,7 +227,7 @@ def test_how_many_windows_run_at_once_changes_no_mean(
 ):
     told: list[float] = []
     a = pruning.make_fill(model, "position-mean", 10, [OTHER_IDS], on_progress=told.append)
-    monkeypatch.setattr(fills, "BATCH", 20)
+    monkeypatch.setattr(replacements, "BATCH", 20)
     b = pruning.make_fill(model, "position-mean", 10, [OTHER_IDS], on_progress=told.append)
     assert told == pytest.approx([1.0, 1 / 3, 2 / 3, 1.0])
     torch.testing.assert_close(a.z, b.z, atol=1e-6, rtol=0)

@@ -8,7 +8,8 @@ import torch
 from test_pruning import HEADS, IDS, OTHER_IDS, H, L
 from torch.nn import functional as F
 
-from mha_viz import pruning, texts
+from mha_viz import pruning
+from mha_viz.analysis import reference_texts
 from mha_viz.errors import HeadNotFound, ShapeError, TextError
 from mha_viz.model import Model
 from mha_viz.pruning import Point, band, curve, heads_within, order
@@ -209,7 +210,10 @@ def test_a_band_is_as_wide_as_its_curves():
 
 def test_on_the_bundled_model_a_good_order_beats_chance_and_the_worst_does_not(bundled: Model):
     """Chosen on some paragraphs, measured on others: half of the heads gone."""
-    choosing, measuring = texts.choosing_texts()[:2], texts.measuring_texts()[:2]
+    choosing, measuring = (
+        reference_texts.choosing_texts()[:2],
+        reference_texts.measuring_texts()[:2],
+    )
 
     def half(strategy: pruning.Strategy, seed: int = 0) -> float:
         heads = list(order(bundled, choosing, strategy, seed=seed))[:12]

@@ -10,10 +10,10 @@ from script import ROOT, button, component, figures, finished, html, opened, sai
 from streamlit.testing.v1 import AppTest
 
 from mha_viz import checkpoints, pruning
+from mha_viz.app.samples import DEFAULT
+from mha_viz.app.work import jobs
 from mha_viz.checkpoints import load
 from mha_viz.model import Model
-from mha_viz.session import jobs
-from mha_viz.session.samples import DEFAULT
 
 page = partial(opened, "pruning")
 

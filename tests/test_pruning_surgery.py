@@ -13,9 +13,9 @@ from tokenizers import Tokenizer
 
 from mha_viz import pruning
 from mha_viz.errors import HeadNotFound, ShapeError, TextError
+from mha_viz.lessons.grouped_query import grouped_gpt2
 from mha_viz.model import Model
 from mha_viz.pruning import Pass, Prompt, prune, pruned_model, size
-from mha_viz.variants import grouped_gpt2
 
 CUTS = [
     [(0, 1)],

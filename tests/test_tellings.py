@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from mha_viz.errors import ShapeError
+from mha_viz.lessons.grouped_query import grouped
+from mha_viz.lessons.implementations import race, tellings, toy_shapes
+from mha_viz.lessons.walkthrough import random_layer
 from mha_viz.model import Model
-from mha_viz.tellings import race, tellings, toy_shapes
-from mha_viz.variants import grouped
-from mha_viz.walk import random_layer
 
 
 @pytest.mark.parametrize("sizes", [(1, 1, 8, 1), (2, 7, 24, 4), (1, 40, 48, 6)])

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from mha_viz import texts
+from mha_viz.analysis import reference_texts
+from mha_viz.analysis.reference_texts import paragraphs, split_text
 from mha_viz.errors import TextError
-from mha_viz.texts import paragraphs, split_text
 
 
 def test_the_reference_text_is_split_into_two_halves_without_overlap():
     whole, choosing, measuring = (
-        texts.reference_texts(), texts.choosing_texts(), texts.measuring_texts(),
+        reference_texts.reference_texts(), reference_texts.choosing_texts(), reference_texts.measuring_texts(),
     )  # fmt: skip
     assert len(whole) == 24
     assert len(choosing) == len(measuring) == 12
@@ -21,15 +21,15 @@ def test_the_reference_text_is_split_into_two_halves_without_overlap():
     assert whole[1] == measuring[0]
     assert all("\n" not in text and text == text.strip() for text in whole)
     assert sum(len(text.split()) for text in whole) > 3000, "a few thousand words"
-    assert texts.reference_texts() is whole, "read once"
+    assert reference_texts.reference_texts() is whole, "read once"
 
 
 def test_a_missing_reference_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setattr(texts, "REFERENCE", tmp_path / "reference.txt")
-    texts.reference_texts.cache_clear()
+    monkeypatch.setattr(reference_texts, "REFERENCE", tmp_path / "reference.txt")
+    reference_texts.reference_texts.cache_clear()
     with pytest.raises(TextError, match=r"reference\.txt is not in .* give a text of your own"):
-        texts.reference_texts()
-    texts.reference_texts.cache_clear()
+        reference_texts.reference_texts()
+    reference_texts.reference_texts.cache_clear()
 
 
 @pytest.mark.parametrize("blank", ["\n\n", "\r\n\r\n", "\n  \t\n\n\n"])

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mha_viz.errors import ShapeError
-from mha_viz.tiled import Tile, tile_ranges, tiled_attention, tiles
+from mha_viz.lessons.flash import Tile, tile_ranges, tiled_attention, tiles
 
 TOLERANCE = 1e-12  # float64
 SIZES = [(1, 1, 1), (5, 5, 4), (8, 8, 3), (17, 17, 8), (3, 11, 4), (11, 3, 4)]

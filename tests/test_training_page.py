@@ -18,11 +18,12 @@ import script
 from script import ROOT, html, opened, said
 from streamlit.testing.v1 import AppTest
 
-from mha_viz.charmodel import MIN_CHARACTERS, Settings, train
+from mha_viz.app.pages.training import comparison, corpora
+from mha_viz.app.widgets.numbers import table_csv
+from mha_viz.app.work import jobs
+from mha_viz.app.work.waiting import Place
 from mha_viz.errors import SourceError, TextError
-from mha_viz.session import comparison, corpora, jobs
-from mha_viz.session.numbers import table_csv
-from mha_viz.session.waiting import Place
+from mha_viz.lessons.char_model import MIN_CHARACTERS, Settings, train
 
 TEXT = corpora.Text("a text", "so it goes. " * 200, 8)
 

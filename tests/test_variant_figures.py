@@ -13,7 +13,7 @@ from mha_viz.figures.masks import mask_figure, masked_pattern
 from mha_viz.figures.sharing import sharing_figure
 from mha_viz.figures.theme import DARK, LIGHT, NORMAL, STAGE, Theme
 from mha_viz.figures.tiles import running_figure, tiles_figure
-from mha_viz.tiled import tile_ranges
+from mha_viz.lessons.flash import tile_ranges
 
 MARKUP = ["<b>x</b>", "$x$", "&lt;"]
 

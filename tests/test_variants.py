@@ -9,7 +9,7 @@ from test_gpt2 import ours_of
 
 from mha_viz.attention import MultiHeadAttention
 from mha_viz.errors import ShapeError
-from mha_viz.variants import grouped, grouped_gpt2
+from mha_viz.lessons.grouped_query import grouped, grouped_gpt2
 
 IDS = torch.tensor([[3, 140, 77, 3, 299, 12]])
 

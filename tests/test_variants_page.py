@@ -17,16 +17,17 @@ from streamlit.testing.v1 import AppTest
 from torch.nn import functional as F
 
 from mha_viz import checkpoints
+from mha_viz.analysis.reference_texts import measuring_texts
+from mha_viz.app.pages.variants import PARTS, cache, losses, masks, sharing
+from mha_viz.app.widgets import stepper
+from mha_viz.app.widgets.reference_text import Reference
+from mha_viz.app.work import jobs, progress
+from mha_viz.app.work.progress import Told
 from mha_viz.attention import MultiHeadAttention, causal_mask
-from mha_viz.counting import GPT2_SIZES, KNOWN_MODELS
+from mha_viz.lessons.counting import GPT2_SIZES, KNOWN_MODELS
+from mha_viz.lessons.grouped_query import grouped_gpt2
 from mha_viz.model import Model
 from mha_viz.pruning.surgery import pruned_model
-from mha_viz.session import jobs, running
-from mha_viz.session.reference_text import Reference
-from mha_viz.session.running import Told
-from mha_viz.session.variants import PARTS, cache, losses, masks, sharing, stepper
-from mha_viz.texts import measuring_texts
-from mha_viz.variants import grouped_gpt2
 
 FIGURES = {"Shared keys": 2, "KV cache": 3, "FlashAttention": 3, "Masks": 2}
 
@@ -312,7 +313,7 @@ def test_a_text_too_long_to_be_continued_is_cut_at_its_start_with_a_word(small: 
 
 
 def test_much_work_waits_to_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "MULTIPLY_ADDS", 0.0)
+    monkeypatch.setattr(progress, "MULTIPLY_ADDS", 0.0)
     test = page("KV cache", text="The king", new="2")
     (button,) = [button for button in test.button if button.label == "Generate"]
     assert "are the same" not in words(test)

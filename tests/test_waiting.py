@@ -14,10 +14,10 @@ from browser import IDLE, ROOT, Tab, served
 from playwright.sync_api import Browser, expect
 from script import button, component, opened, said
 
+from mha_viz.app.work import jobs
+from mha_viz.app.work.progress import Halt
+from mha_viz.app.work.waiting import places
 from mha_viz.model import Model
-from mha_viz.session import jobs
-from mha_viz.session.running import Halt
-from mha_viz.session.waiting import places
 
 SLOW = """
 import time

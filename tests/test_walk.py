@@ -4,23 +4,24 @@ import numpy as np
 import pytest
 import torch
 
-from mha_viz import memory, walk
 from mha_viz.errors import ShapeError
+from mha_viz.lessons import layout as memory
+from mha_viz.lessons import walkthrough
+from mha_viz.lessons.grouped_query import grouped
 from mha_viz.model import Model
-from mha_viz.variants import grouped
 
 
-def steps(B: int = 2, T: int = 5, C: int = 24, H: int = 4) -> dict[str, walk.Step]:
-    attention, x = walk.random_layer(C, H, B, T)
-    return {step.lesson.name: step for step in walk.walk(attention, x)}
+def steps(B: int = 2, T: int = 5, C: int = 24, H: int = 4) -> dict[str, walkthrough.Step]:
+    attention, x = walkthrough.random_layer(C, H, B, T)
+    return {step.lesson.name: step for step in walkthrough.walk(attention, x)}
 
 
 @pytest.mark.parametrize("sizes", [(1, 1, 4, 1), (2, 5, 24, 4), (3, 7, 30, 5)])
 def test_the_last_step_is_what_the_layer_gives(sizes: tuple[int, ...]):
     B, T, C, H = sizes
-    attention, x = walk.random_layer(C, H, B, T)
+    attention, x = walkthrough.random_layer(C, H, B, T)
     record = attention.explicit(x)
-    found = {step.lesson.name: step.tensor for step in walk.walk(attention, x)}
+    found = {step.lesson.name: step.tensor for step in walkthrough.walk(attention, x)}
     for name, expected in {
         "transpose": record.q, "scale": record.scores, "softmax": record.pattern,
         "weigh": record.z, "output": record.out,
@@ -31,7 +32,7 @@ def test_the_last_step_is_what_the_layer_gives(sizes: tuple[int, ...]):
 def test_the_walk_through_a_model_is_what_the_model_computes(bundled: Model):
     trace = bundled.trace("The king gave the princess a golden ring.")
     x = bundled.network.attention_input(torch.tensor([trace.token_ids]), 2)
-    found = {s.lesson.name: s for s in walk.walk(bundled.network.blocks[2].attn, x)}
+    found = {s.lesson.name: s for s in walkthrough.walk(bundled.network.blocks[2].attn, x)}
     np.testing.assert_allclose(found["transpose"].tensor[0].numpy(), trace.q[2], atol=1e-5)
     np.testing.assert_allclose(found["softmax"].tensor[0].numpy(), trace.patterns(2), atol=1e-5)
 
@@ -67,23 +68,23 @@ def test_flops_count_a_multiply_add_twice():
 
 
 def test_every_lesson_shows_a_line_that_is_there():
-    source = (walk.source.__file__ or "").replace(".pyc", ".py")
+    source = (walkthrough.source.__file__ or "").replace(".pyc", ".py")
     with open(source, encoding="utf-8") as file:
         lines = file.read().splitlines()
-    for lesson in walk.LESSONS:
-        number, line = walk.code_line(lesson.code)
+    for lesson in walkthrough.LESSONS:
+        number, line = walkthrough.code_line(lesson.code)
         assert lines[number - 1].strip() == line
     with pytest.raises(LookupError):
-        walk.code_line("no such line")
+        walkthrough.code_line("no such line")
 
 
 def test_shared_keys_and_values_belong_to_the_first_of_their_heads():
-    attention, x = walk.random_layer(24, 4, 1, 3)
+    attention, x = walkthrough.random_layer(24, 4, 1, 3)
     few = grouped(attention, 2)
-    project = walk.walk(few, x)[1]
+    project = walkthrough.walk(few, x)[1]
     assert project.shape == [1, 3, (4 + 2 + 2) * 6]
-    assert walk.owners(few, project, range(4)) == (0, 1, 2, 3, 0, 2, 0, 2)
-    assert walk.owners(few, walk.walk(few, x)[0], range(4)) == ()
+    assert walkthrough.owners(few, project, range(4)) == (0, 1, 2, 3, 0, 2, 0, 2)
+    assert walkthrough.owners(few, walkthrough.walk(few, x)[0], range(4)) == ()
 
 
 # --- memory ---------------------------------------------------------------------------------------

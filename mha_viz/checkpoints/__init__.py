@@ -21,6 +21,7 @@ import torch
 from tokenizers import Tokenizer
 
 from mha_viz import devices
+from mha_viz.assets import ASSETS
 from mha_viz.checkpoints.folder import read_weights, write_folder
 from mha_viz.checkpoints.names import adopt, gpt2_state, with_zeros
 from mha_viz.checkpoints.tensors import Progress, State
@@ -30,7 +31,7 @@ from mha_viz.model import Description, Model
 
 __all__ = ["BUNDLED", "Model", "is_local", "load", "save", "write_zeroed"]
 
-BUNDLED = Path(__file__).resolve().parents[2] / "assets" / "bundled"
+BUNDLED = ASSETS / "bundled"
 GPT2_VOCABULARY = range(50257, 50305)  # GPT-2's own, and its padding to a multiple of 64
 READ, COMPARED = 0.4, 0.7  # shares of the time of loading, about, that are over by then
 LOCAL = re.compile(r"^(\.{1,2}$|\.{0,2}[/\\]|~|[A-Za-z]:[/\\]|.*\\)")

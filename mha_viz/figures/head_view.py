@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from mha_viz.explain import Lines, strongest
+from mha_viz.analysis.dot_product import Lines, strongest
 from mha_viz.figures.labels import room, token_ticks
 from mha_viz.figures.text import literal
 from mha_viz.figures.theme import MONO, NORMAL, SANS, Theme, Type

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from mha_viz import explain
+from mha_viz.analysis import dot_product
 from mha_viz.figures import head_view as lines
 from mha_viz.figures.grid import head_grid, thumbnail_size
 from mha_viz.figures.heatmap import head_heatmap
@@ -71,7 +71,7 @@ def head_view(
     colours = THEMES[theme]
     found = [
         (f"L{layer} H{head}",
-         explain.lines(trace.pattern(layer, head), most=most, threshold=threshold))
+         dot_product.lines(trace.pattern(layer, head), most=most, threshold=threshold))
         for layer, head in heads
     ]  # fmt: skip
     figure = lines.head_view(found, trace.tokens, colours, upright=upright)

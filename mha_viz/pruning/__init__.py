@@ -14,7 +14,6 @@ from mha_viz.pruning.ablation import Scores, ablate_each_head, effects, losses
 from mha_viz.pruning.curves import Band, Point, band, curve, heads_within
 from mha_viz.pruning.effect import Candidate, divergence, next_tokens, pattern_change
 from mha_viz.pruning.estimates import Estimate, estimate, over_texts, rank_correlation
-from mha_viz.pruning.fills import METHODS, Method, make_fill
 from mha_viz.pruning.importance import (
     confidence,
     gradient_importance,
@@ -24,6 +23,7 @@ from mha_viz.pruning.importance import (
 from mha_viz.pruning.inputs import Head, Text, all_heads, gate_without, pieces
 from mha_viz.pruning.orders import STRATEGIES, Strategy, greedy_passes, order, removal_order
 from mha_viz.pruning.passes import ZERO, Fill, Pass
+from mha_viz.pruning.replacements import METHODS, Method, make_fill
 from mha_viz.pruning.surgery import Size, prune, pruned_config, pruned_model, seconds, size
 from mha_viz.pruning.tasks import (
     Prompt,

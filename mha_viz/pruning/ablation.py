@@ -13,7 +13,6 @@ from torch import Tensor
 
 from mha_viz.errors import ShapeError
 from mha_viz.model import Model
-from mha_viz.pruning.fills import BATCH, Method, Progress, fill_for
 from mha_viz.pruning.inputs import Text, token_ids
 from mha_viz.pruning.passes import (
     ZERO,
@@ -25,6 +24,7 @@ from mha_viz.pruning.passes import (
     run_layer,
     token_losses,
 )
+from mha_viz.pruning.replacements import BATCH, Method, Progress, fill_for
 from mha_viz.trace import Array
 
 Scores = NDArray[np.float64]  # [L, H]; NaN for a head that is not there

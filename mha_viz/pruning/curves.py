@@ -10,9 +10,9 @@ from torch import Tensor
 
 from mha_viz.errors import HeadNotFound, ShapeError
 from mha_viz.model import Model
-from mha_viz.pruning.fills import Method, fill_for
 from mha_viz.pruning.inputs import Head, Text, check_head, one_or_many, token_ids
 from mha_viz.pruning.passes import Fill, Pass
+from mha_viz.pruning.replacements import Method, fill_for
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from mha_viz.gpt2 import GPT2, Block, GPT2Config
 from mha_viz.heads import patterns
 from mha_viz.model import Model
 from mha_viz.pruning.ablation import Scores
-from mha_viz.pruning.fills import Progress
 from mha_viz.pruning.inputs import Text, one_or_many, token_ids
 from mha_viz.pruning.passes import (
     VOCABULARY_PART,
@@ -25,6 +24,7 @@ from mha_viz.pruning.passes import (
     pattern_and_values,
     run_layer,
 )
+from mha_viz.pruning.replacements import Progress
 from mha_viz.trace import Array
 
 

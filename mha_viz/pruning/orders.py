@@ -1,7 +1,7 @@
 """In which order heads go: chosen once, chosen again after each step, or drawn at random.
 
 An order is an iterable of heads; those that are chosen step by step are computed as they are read.
-The texts that choose are not those that measure: see `mha_viz.texts`.
+The texts that choose are not those that measure: see `mha_viz.analysis.reference_texts`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +13,6 @@ from mha_viz.errors import ShapeError
 from mha_viz.gpt2 import GPT2Config
 from mha_viz.model import Model
 from mha_viz.pruning.ablation import Scores, ablate_each_head, effects
-from mha_viz.pruning.fills import Progress
 from mha_viz.pruning.importance import (
     confidence,
     gradient_importance,
@@ -22,6 +21,7 @@ from mha_viz.pruning.importance import (
 )
 from mha_viz.pruning.inputs import Head, Text, all_heads, gate_without, one_or_many
 from mha_viz.pruning.passes import ZERO, Fill, Pass
+from mha_viz.pruning.replacements import Progress
 
 Strategy: TypeAlias = Literal[
     "exact", "worst first", "gradient", "gradient again", "greedy", "values", "confidence", "random"

@@ -18,8 +18,8 @@ from mha_viz.errors import ShapeError, TextError
 from mha_viz.heads import repeated
 from mha_viz.model import Model
 from mha_viz.pruning.ablation import Scores, ablate_each_head
-from mha_viz.pruning.fills import Method
 from mha_viz.pruning.passes import ZERO, Fill, Pass
+from mha_viz.pruning.replacements import Method
 from mha_viz.trace import Array
 
 SEGMENT = 64  # random tokens, written twice

@@ -42,13 +42,13 @@ def _record(
 
 
 with patch.object(v2, "component", _record):
-    from mha_viz import explain
+    from mha_viz.analysis import dot_product
+    from mha_viz.app.pages.head import lines
+    from mha_viz.app.view import View
+    from mha_viz.app.widgets.head_board import board
+    from mha_viz.app.widgets.token_strip import token_strip
     from mha_viz.figures.theme import LIGHT
     from mha_viz.figures.window import whole
-    from mha_viz.session.head import lines
-    from mha_viz.session.pruning.board import board
-    from mha_viz.session.strip import token_strip
-    from mha_viz.session.view import View
 
 logging.disable(logging.WARNING)  # Streamlit would say at every call that there is no page
 
@@ -62,8 +62,8 @@ def strip(T: int) -> Sent:
 def several_lines(T: int) -> Sent:
     """As many heads and lines as the page draws."""
     heads = [(AT[0], head) for head in range(lines.HEADS)]
-    found = [explain.lines(traced(T).pattern(*head), most=lines.ROW) for head in heads]
-    sent = explain.strongest(found, lines.SENT)
+    found = [dot_product.lines(traced(T).pattern(*head), most=lines.ROW) for head in heads]
+    sent = dot_product.strongest(found, lines.SENT)
     lines._draw(_view(T), heads, sent, lines.DIRECTIONS[0])
     n = sum(map(len, sent))
     at_rest = f", the {lines.AT_REST:,} strongest at rest" if n > lines.AT_REST else ""

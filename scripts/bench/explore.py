@@ -25,8 +25,20 @@ from bench.sent import (
     some,
     traced,
 )
-from mha_viz import compare, effects, expectations, explain, pruning
-from mha_viz.expectations import Expected
+from mha_viz import pruning
+from mha_viz.analysis import compare, logit_attribution
+from mha_viz.analysis import dot_product as explain
+from mha_viz.analysis import predictions as expectations
+from mha_viz.analysis.predictions import Expected
+from mha_viz.app.pages.compare import MOST_SHOWN
+from mha_viz.app.pages.head.dot_product import RUNGS
+from mha_viz.app.pages.head.maps import LABELS, only_seen
+from mha_viz.app.pages.head.values import PUSHED
+from mha_viz.app.pages.next_token.common import COLUMNS, in_rows
+from mha_viz.app.pages.next_token.generate import CANDIDATES
+from mha_viz.app.pages.next_token.lens import TOP
+from mha_viz.app.pages.next_token.positions import KEPT
+from mha_viz.app.widgets.chart import without_hover
 from mha_viz.figures import candidates, token_grid
 from mha_viz.figures.cells import Colours, cell_map
 from mha_viz.figures.dot_product import dot_product_figure
@@ -34,24 +46,15 @@ from mha_viz.figures.grid import head_grid, thumbnail_size
 from mha_viz.figures.head_map import head_map
 from mha_viz.figures.heatmap import head_heatmap
 from mha_viz.figures.ladder import Rung, ladder, ladder_height
+from mha_viz.figures.logit_effects import pushes, pushes_height
 from mha_viz.figures.predictions import compare_predictions
 from mha_viz.figures.pruning_curves import Curve, pruning_curves
-from mha_viz.figures.pushes import pushes, pushes_height
 from mha_viz.figures.scatter import rank_scatter
 from mha_viz.figures.theme import LIGHT
 from mha_viz.figures.token_losses import token_losses
 from mha_viz.figures.values import matrix_heatmap
 from mha_viz.figures.window import whole
 from mha_viz.heads.rollout import rollout
-from mha_viz.session.chart import without_hover
-from mha_viz.session.compare import MOST_SHOWN
-from mha_viz.session.head.maps import LABELS, only_seen
-from mha_viz.session.head.values import PUSHED
-from mha_viz.session.head.why import RUNGS
-from mha_viz.session.next_token.common import COLUMNS, in_rows
-from mha_viz.session.next_token.go_on import CANDIDATES
-from mha_viz.session.next_token.lens import TOP
-from mha_viz.session.next_token.positions import KEPT
 from mha_viz.trace import Array
 
 LIKELIEST = 5  # rows of the table of every position
@@ -94,7 +97,7 @@ def scores(T: int) -> Sent:
 
 
 def value_weighted(T: int) -> Sent:
-    norms = effects.value_norms(model(), traced(T), *AT)
+    norms = logit_attribution.value_norms(model(), traced(T), *AT)
     found = only_seen(traced(T).pattern(*AT)) * norms[None, :]
     return _cells(found, "root", float(np.nanmax(found)))
 
@@ -115,7 +118,7 @@ def _cells(values: Array, colours: Colours, top: float, width: int = HALF) -> Se
 
 
 def direct_effect(T: int) -> Sent:
-    effect = effects.head_effect(model(), traced(T), *AT)
+    effect = logit_attribution.head_effect(model(), traced(T), *AT)
     chosen = np.argsort(-effect, kind="stable")[:PUSHED]
     values = (effect[chosen] - effect.mean()).tolist()
     return figure(pushes(_names(chosen.tolist()), values, LIGHT), HALF, pushes_height(PUSHED))

@@ -8,23 +8,26 @@ import numpy as np
 import torch
 
 from bench.sent import AT, FULL, GIVEN, HALF, Sent, Shown, figure, model, some, traced
-from mha_viz import memory, tiled, walk
-from mha_viz.counting import GPT2_SIZES, KNOWN_MODELS
+from mha_viz.app.pages import many_heads
+from mha_viz.app.pages.shapes import walk as shapes
+from mha_viz.app.pages.variants import cache, flash, masks
 from mha_viz.figures import cache_sizes, cache_steps
 from mha_viz.figures.curves import Curve, head_triangles, loss_curves
 from mha_viz.figures.lines import Line, line_chart
 from mha_viz.figures.masks import mask_figure, masked_pattern
-from mha_viz.figures.race import race_chart
 from mha_viz.figures.shapes import tensor_drawing
 from mha_viz.figures.sharing import sharing_figure
 from mha_viz.figures.storage import storage_figure
 from mha_viz.figures.theme import LIGHT
 from mha_viz.figures.tiles import running_figure, tiles_figure
+from mha_viz.figures.timing import race_chart
 from mha_viz.figures.values import matrix_heatmap
+from mha_viz.lessons import flash as tiled
+from mha_viz.lessons import layout as memory
+from mha_viz.lessons import walkthrough
+from mha_viz.lessons.counting import GPT2_SIZES, KNOWN_MODELS
+from mha_viz.lessons.flash import Tile
 from mha_viz.reference import head_reach
-from mha_viz.session import many_heads, shapes
-from mha_viz.session.variants import cache, flash, masks
-from mha_viz.tiled import Tile
 
 STEP = "softmax"  # the largest tensor of the walk: [B, H, T, T]
 H = 12
@@ -34,11 +37,11 @@ def tensor(T: int) -> Sent:
     network, (layer, head) = model().network, AT
     attention = network.blocks[layer].attn
     ids = torch.tensor([traced(T).token_ids])
-    steps = walk.walk(attention, network.attention_input(ids, layer))
+    steps = walkthrough.walk(attention, network.attention_input(ids, layer))
     found = next(step for step in steps if step.lesson.name == STEP)
     drawn = tensor_drawing(
         found.tensor.numpy(), found.lesson.axes, LIGHT,
-        heads=walk.owners(attention, found, range(H)), chosen=head,
+        heads=walkthrough.owners(attention, found, range(H)), chosen=head,
     )  # fmt: skip
     ratio = drawn.layout.yaxis.range[0] / drawn.layout.xaxis.range[1]
     return figure(drawn, FULL, round(60 + 988 * ratio))

@@ -1,0 +1,27 @@
+"""What the Head page is made of: one module for each of its parts."""
+
+from mha_viz.app.messages import problem
+from mha_viz.app.pages.head import dot_product, lines, sink, values
+from mha_viz.app.view import View
+from mha_viz.app.widgets.choices import one_of
+from mha_viz.heads.patterns import kept_heads
+
+PARTS = {
+    "Why this weight": dot_product.show,
+    "Lines": lines.show,
+    "Values": values.show,
+    "Sink": sink.show,
+}
+
+
+def choose() -> str:
+    """Which part is open."""
+    return one_of("Part", list(PARTS), next(iter(PARTS)), "look", named=False)
+
+
+def show(view: View, part: str) -> None:
+    """The chosen part; a head that was taken out of its model has nothing to show."""
+    if view.head not in kept_heads(view.trace, view.layer):
+        problem(f"L{view.layer} H{view.head} was taken out of this model. Choose another head.")
+        return
+    PARTS[part](view)

@@ -1,0 +1,23 @@
+"""The Next token page: what the model expects, after which layer, and how the text goes on."""
+
+from mha_viz.app.pages.next_token.generate import show as show_continuation
+from mha_viz.app.pages.next_token.lens import show as show_lens
+from mha_viz.app.pages.next_token.positions import show as show_positions
+from mha_viz.app.view import View
+from mha_viz.app.widgets.choices import one_of
+
+PARTS = {
+    "Every position": show_positions,
+    "Logit lens": show_lens,
+    "Go on": show_continuation,
+}
+
+
+def choose() -> str:
+    """Which of the three parts is open."""
+    return one_of("Part", list(PARTS), next(iter(PARTS)), "expects", named=False)
+
+
+def show(view: View, part: str) -> None:
+    """The chosen part."""
+    PARTS[part](view)

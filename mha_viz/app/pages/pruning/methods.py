@@ -1,0 +1,47 @@
+"""How a head is removed: the choice, what it means, and what stands in for the head."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from mha_viz.app.view import View
+from mha_viz.app.widgets.chart import noted
+from mha_viz.app.widgets.choices import one_of
+from mha_viz.app.widgets.reference_text import Reference
+from mha_viz.app.work.progress import Told
+from mha_viz.app.work.waiting import Place, awaited, places
+from mha_viz.pruning import METHODS, ZERO, Fill, Method, make_fill
+
+_fills: Callable[[str, str, Method, int], Place[Fill]] = places(16)
+WORDS: dict[Method, str] = {
+    "zero": "Its z is nought before W_O; the bias b_O stays. What \"without this head\" says, and "
+    "a value that the layers above have never seen.",
+    "mean": "Its z is the mean over the reference text and all positions: what it always adds "
+    "stays, what it tells apart is gone.",
+    "position-mean": "Its z is the mean over the reference text at the same position.",
+    "resample": "Its z comes from another text: a value the head could have had, about something "
+    "else.",
+}  # fmt: skip
+
+
+def way() -> Method:
+    """The chosen way, with what it means."""
+    chosen: Method = one_of("A removed head gives", METHODS, "zero", "way")
+    st.caption(WORDS[chosen])
+    noted(A_removed_head_gives=chosen)
+    return chosen
+
+
+def fill(view: View, method: Method, length: int, reference: Reference) -> Fill | None:
+    """What stands in for a removed head, in texts of up to `length` tokens.
+
+    None after the page has said why there is none: the reference text may be shorter than that.
+    """
+    if method == "zero":
+        return ZERO
+
+    def work(told: Told) -> Fill:
+        return make_fill(view.model, method, length, reference.choosing, on_progress=told)
+
+    place = _fills(view.about.weights_hash, reference.key, method, length)
+    return awaited(place, "Reading the reference text", work, slot="fill")

@@ -1,0 +1,1 @@
+"""The Shapes page: the walk through a layer, its memory, and what breaks it."""

@@ -1,0 +1,1 @@
+"""The Training page: what is trained, on which text, and what it shows."""

@@ -1,0 +1,30 @@
+"""The few rules of style that Streamlit's theme cannot say."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from mha_viz.assets import ASSETS
+
+_HERE = Path(__file__).resolve().parent
+# A Material icon here would be fetched from a font server.
+_ICON = ASSETS / "icon.png"
+_RULES = (_HERE / "style.css").read_text(encoding="utf-8")
+_STAGE = (_HERE / "stage.css").read_text(encoding="utf-8")
+
+
+def page_setup(*, stage: bool) -> None:
+    """Title, width and sidebar of every page; the first call of a run."""
+    st.set_page_config(
+        page_title="GPT-2 attention",
+        page_icon=str(_ICON),
+        layout="wide",
+        initial_sidebar_state="collapsed" if stage else 300,
+    )
+
+
+def rules(*, stage: bool, variables: dict[str, str]) -> None:
+    """Writes the rules into the page, with colours and proportions as variables."""
+    values = "".join(f"--{name}:{value};" for name, value in variables.items())
+    extra = _STAGE if stage else ""
+    st.html(f"<style>:root{{{values}}}{_RULES}{extra}</style>")

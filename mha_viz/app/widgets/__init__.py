@@ -1,0 +1,1 @@
+"""What several pages draw: captions, charts, tables, the token strip, the head board."""

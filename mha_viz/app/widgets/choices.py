@@ -1,0 +1,65 @@
+"""Choices that the link carries: a link that asks for something else gets a word."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+from urllib.parse import quote
+
+import streamlit as st
+
+from mha_viz.app import link
+from mha_viz.app.messages import notice
+
+Option = TypeVar("Option", bound=str | int)
+
+
+def one_of(
+    label: str, options: Sequence[Option], default: Option, key: str, *, named: bool = True
+) -> Option:
+    """One of the options; `named` writes the label over them, else it is only read out."""
+    if (before := st.session_state.get(key)) is not None and before not in options:
+        del st.session_state[key]  # another model may not have what was chosen before
+        notice(f"{label} {before} does not fit this model; {default} is shown.")
+    chosen: Option = st.segmented_control(
+        label, options, default=default, key=key, bind="query-params", required=True,
+        width="content", label_visibility="visible" if named else "collapsed",
+    )  # fmt: skip
+    if word := link.strayed(key, str(chosen)):
+        notice(word)
+    return chosen
+
+
+def a_text(
+    label: str, first: str, key: str, *, height: int, named: bool = True, tip: str = ""
+) -> str:
+    """A text, which the link carries while it is short enough for one; else a word says so."""
+    state = st.session_state
+    if key not in state and key not in st.query_params and f"{key}_typed" in state:
+        state[key] = state[f"{key}_typed"]  # back from another page
+    fits = len(quote(state.get(key) or "", errors="replace")) <= link.LONGEST
+    if fits and state.get(f"{key}_was_long"):
+        state[key] = state[key]  # set anew, so that the address bar takes it up again
+    state[f"{key}_was_long"] = not fits
+    text = st.text_area(
+        label, first, key=key, bind="query-params" if fits else None, height=height,
+        help=tip or None, label_visibility="visible" if named else "collapsed",
+    )  # fmt: skip
+    state[f"{key}_typed"] = text
+    if not fits:
+        st.caption("This text is too long for a link: the address bar goes without it.")
+    return text or ""
+
+
+def a_number(label: str, low: int, high: int, first: int, key: str, *, tip: str = "") -> int:
+    """A whole number, kept within its limits as these change."""
+    held = st.session_state.get(key)
+    if isinstance(held, int) and not low <= held <= high:
+        st.session_state[key] = max(low, min(held, high))
+    first = max(low, min(first, high))
+    chosen = int(
+        st.number_input(
+            label, low, high, first, key=key, bind="query-params", width=170, help=tip or None
+        )
+    )
+    if word := link.strayed(key, str(chosen)):
+        notice(word)
+    return chosen

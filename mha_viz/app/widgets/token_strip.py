@@ -1,0 +1,82 @@
+"""The token strip: a component in the page that also links grid, heatmap and strip."""
+
+import base64
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from mha_viz.app.view import View
+from mha_viz.figures.theme import THEMES
+from mha_viz.tokens import explain, marks_used
+from mha_viz.trace import Array
+
+_HERE = Path(__file__).parent
+_strip = st.components.v2.component(
+    "mha_viz_strip",
+    html=(
+        '<div class="lens">\n<div class="strip" role="listbox" aria-label="Tokens"></div>\n'
+        '<div class="below"><div class="sentence" aria-live="polite"></div>'
+        '<div class="legend"></div></div>\n</div>'
+    ),
+    css=(_HERE / "token_strip.css").read_text(encoding="utf-8"),
+    js="\n".join(
+        (_HERE / name).read_text(encoding="utf-8") for name in ("overlay.js", "token_strip.js")
+    ),
+)
+
+
+def token_strip(view: View, pattern: Array, block: int) -> None:
+    """Draws the strip for the chosen head; `block` is what one cell of the heatmap stands for."""
+    trace = view.trace
+    _strip(
+        key="strip",
+        data={
+            "tokens": [[t.label, t.kind, explain(t), *t.span] for t in trace.details],
+            "words": view.words,
+            "pattern": pack(pattern),
+            "n_layers": trace.n_layers,
+            "n_heads": trace.n_heads,
+            "at": view.at,
+            "token": view.token,
+            "window": view.window_edges,
+            "block": block,
+            "scale": view.scale,
+            "stage": view.stage,
+            "theme": view.theme.name,
+            "palettes": {name: asdict(theme) for name, theme in THEMES.items()},
+            "legend": marks_used(trace.details),
+            "ack": st.session_state.get("focus_seq", 0),
+        },
+        on_focus_change=_on_focus,
+    )
+
+
+def pack(pattern: Array) -> str:
+    """The lower triangle, row by row, as base64 of 12-bit numbers: weight x 4,095.
+
+    Two numbers share three bytes; a long text would take half as much again in 16 bits, for digits
+    that nothing shows.
+    """
+    rows, columns = np.tril_indices(len(pattern))
+    numbers = np.rint(pattern[rows, columns] * 4095).astype(np.uint16)
+    pairs = np.append(numbers, np.zeros(len(numbers) % 2, np.uint16)).reshape(-1, 2)
+    first, second = pairs.T
+    packed = np.stack([first & 255, first >> 8 | (second & 15) << 4, second >> 4], axis=1)
+    return base64.b64encode(packed.astype(np.uint8).tobytes()).decode("ascii")
+
+
+def _on_focus() -> None:
+    focus: dict[str, Any] | None = st.session_state["strip"].get("focus")
+    if not isinstance(focus, dict):
+        return
+    state = st.session_state
+    state["focus_seq"] = int(focus.get("seq", 0))
+    if focus.get("theme") in THEMES:
+        state["theme"] = focus["theme"]
+    state["at"] = str(focus.get("at"))
+    if focus.get("words") == state.get("words"):
+        state["token"] = focus.get("token")
+        state["window"] = focus.get("window")

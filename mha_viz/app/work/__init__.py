@@ -1,0 +1,1 @@
+"""Long work: jobs, their progress, the models that all visitors share, downloads."""

@@ -1,0 +1,124 @@
+"""Models and traces that all visitors share: loaded once, kept within bounds, never changed."""
+
+import gc
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import streamlit as st
+
+from mha_viz import checkpoints
+from mha_viz.app.messages import plain
+from mha_viz.app.work.progress import Told
+from mha_viz.app.work.waiting import Place, awaited, places
+from mha_viz.model import Model
+from mha_viz.trace import Array, Cut, Trace
+
+HUB_SIZES = {  # of the weights, as the hub stores them
+    "distilgpt2": "82 M parameters, 353 MB",
+    "gpt2": "124 M parameters, 548 MB",
+    "gpt2-medium": "355 M parameters, 1.5 GB",
+    "gpt2-large": "774 M parameters, 3.2 GB",
+    "gpt2-xl": "1.6 B parameters, 6.4 GB",
+}
+TITLES = {
+    "bundled": "Bundled model · 4 × 6",
+    "distilgpt2": "DistilGPT-2 · 6 × 12",
+    "gpt2": "GPT-2 small · 12 × 12",
+    "gpt2-medium": "GPT-2 medium · 24 × 16",
+    "gpt2-large": "GPT-2 large · 36 × 20",
+    "gpt2-xl": "GPT-2 XL · 48 × 25",
+}
+
+# The stamp in the key of a model tells apart a folder that was written anew.
+_models: Callable[[str, float, str | None], Place[Model]] = places(3)
+_traces: Callable[[str], Place[Trace]] = places(8)
+_thumbnails: Callable[[str, int], Place[Array]] = places(16)
+
+
+def bundled(device: str | None = None) -> Model:
+    """The bundled model, which loads in a moment."""
+    return _bundled(device)
+
+
+def model(source: str, device: str | None = None, *, slot: str = "model") -> Model | None:
+    """The model, from memory if it was loaded before; None after the page has said why not.
+
+    A `slot` holds one model of a visitor that is being loaded.
+    """
+    if source == "bundled":
+        return _bundled(device)
+
+    def work(told: Told) -> Model:
+        loaded = checkpoints.load(source, device=device, on_progress=told)
+        _freeze()
+        return loaded
+
+    place = _models(source, _stamp(source), device)
+    return awaited(place, f"Loading {plain(TITLES.get(source, source))}", work, slot=slot)
+
+
+def trace(
+    source: str, device: str | None, text: str, cut: Cut, *, slot: str = "text"
+) -> tuple[Trace, str] | None:
+    """The trace of a text and the name it goes by in caches; None after the page has said why not.
+
+    A `slot` holds one text of a visitor that the model is reading.
+    """
+    where = f"{source}\n{_stamp(source)}\n{device}\n{cut}\n"
+    words = hashlib.sha256(f"{where}{text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    reader = model(source, device, slot=f"model of {slot}")
+    if reader is None:
+        return None
+    L = reader.config.n_layers
+
+    def work(told: Told) -> Trace:
+        return reader.trace(text, cut=cut, on_layer=lambda done: told(done / L))
+
+    found = awaited(_traces(words), "Running the model", work, slot=slot)
+    return None if found is None else (found, words)
+
+
+def thumbnails(words: str, size: int, trace: Trace) -> Array | None:
+    """All heads of the trace that `words` names, pooled to at most `size` a side.
+
+    None after the page has said that they were stopped.
+    """
+
+    def work(told: Told) -> Array:
+        return trace.thumbnails(size, on_layer=lambda done: told(done / trace.n_layers))
+
+    return awaited(_thumbnails(words, size), "Drawing every head", work, slot="thumbnails")
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def pattern(words: str, layer: int, head: int, _trace: Trace) -> Array:
+    """One pattern of the trace that `words` names."""
+    found = _trace.pattern(layer, head)
+    found.setflags(write=False)
+    return found
+
+
+def warm_up() -> None:
+    """Loads the bundled model before the first visitor comes."""
+    _bundled(None)
+
+
+@st.cache_resource(max_entries=3, show_spinner=False)
+def _bundled(device: str | None) -> Model:
+    loaded = checkpoints.load("bundled", device=device)
+    _freeze()
+    return loaded
+
+
+def _freeze() -> None:
+    gc.collect()
+    gc.freeze()  # else each collection walks all of torch, and stalls every visitor
+
+
+def _stamp(source: str) -> float:
+    if not checkpoints.is_local(source):
+        return 0.0
+    place = Path(source).expanduser()
+    files = [place, place / "config.json", place / "model.safetensors"]
+    return max((f.stat().st_mtime for f in files if f.exists()), default=0.0)

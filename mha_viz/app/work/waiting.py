@@ -1,0 +1,91 @@
+"""Work that a page cannot do without: shown while it goes on, stopped at will, kept for everybody.
+
+It runs beside the script, which waits for it. Any other choice of the visitor ends the waiting at
+once; the work goes on until the next run asks for something else in its place.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import count
+from typing import Any, Generic, TypeVar
+
+import streamlit as st
+
+from mha_viz.app.messages import problem
+from mha_viz.app.work import jobs
+from mha_viz.app.work.jobs import Job
+from mha_viz.app.work.progress import QUICK, Told, begin, leave, stop
+from mha_viz.errors import MhaVizError
+
+R = TypeVar("R")
+TICK = 0.2  # seconds between two looks at the work
+_numbers = count()
+
+
+class Place(Generic[R]):
+    """Where a result is kept, once the work of some visitor has made it."""
+
+    def __init__(self) -> None:
+        self.result: R | None = None
+        self.name = f"place {next(_numbers)}"
+
+
+def places(most: int) -> Callable[..., Place[Any]]:
+    """A place for each key that is asked for; of more than `most`, the oldest is let go."""
+    return lru_cache(most)(lambda *key: Place())
+
+
+def awaited(place: Place[R], what: str, work: Callable[[Told], R], *, slot: str) -> R | None:
+    """The result, from its place or made now; None after the page has said why there is none.
+
+    The `work` tells how far it is, and calls nothing of Streamlit. A `slot` holds one piece of
+    work of a visitor: what still runs there for another place is stopped.
+    """
+    box = st.empty()  # always, so that what follows has its place on the page
+    if place.result is not None:
+        return place.result
+    name = place.name
+    leave(slot, unless=name)
+    st.session_state[f"slot {slot}"] = name
+    job: Job[R] | None = jobs.mine(name)
+    if job is None:
+        try:
+            job = begin(name, lambda told: _once(work, told), 1, jobs.pages)
+        except MhaVizError as error:
+            problem(str(error))
+            return None
+    if not job.over.wait(QUICK):
+        _watch(box, name, job, what)
+    if job.state == "stopped":
+        with box.container(horizontal=True, vertical_alignment="center"):
+            st.caption(f"Stopped: {what}.", width="content")
+            st.button("Start again", on_click=jobs.forget, args=(name,), key=f"restart {name}")
+        return None
+    jobs.forget(name)
+    del st.session_state[f"told {name}"]
+    if job.state == "failed":
+        problem(job.error)
+        return None
+    place.result = job.results[0]
+    return place.result
+
+
+def _once(work: Callable[[Told], R], told: Told) -> Iterator[R]:
+    yield work(told)
+
+
+def _watch(box: st.delta_generator.DeltaGenerator, name: str, job: Job[R], what: str) -> None:
+    told: Told = st.session_state[f"told {name}"]
+    begun = time.monotonic() - QUICK
+    with box.container():
+        bar = st.progress(0.0, f"{what}…")
+        st.button("Stop", on_click=stop, args=(name,), key=f"stop {name}", icon=":material/stop:")
+    while True:
+        # Where the visitor chose something else meanwhile, Streamlit ends the run here.
+        spent = jobs.clock(time.monotonic() - begun)
+        waits = "" if job.state == "running" else ", after what others have asked for"
+        bar.progress(min(told.share, 1.0), f"{what}{waits}… {spent}")
+        if job.over.wait(TICK):
+            break
+    box.empty()

@@ -1,0 +1,1 @@
+"""Lessons: the same attention layer built, measured and broken in several ways."""
