@@ -1,9 +1,9 @@
 """Head: why one head looks where it looks, and what it does with what it finds."""
 
 from mha_viz.app import frame
-from mha_viz.app.pages import attention, head
+from mha_viz.app.pages import head
+from mha_viz.app.widgets.caption import title_line
 
 view = frame.view()
-
-attention.lead(view, "Head")
-head.show(view, head.choose())
+title_line(view, "Head")
+head.show(view)

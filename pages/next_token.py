@@ -1,9 +1,9 @@
 """Next token: what the model expects, and from where."""
 
 from mha_viz.app import frame
-from mha_viz.app.pages import attention, next_token
+from mha_viz.app.pages import next_token
+from mha_viz.app.widgets.caption import title_line
 
 view = frame.view()
-
-attention.lead(view, "Next token")
-next_token.show(view, next_token.choose())
+title_line(view, "Next token")
+next_token.show(view)

@@ -1,9 +1,9 @@
 """Variants: what shared keys, a cache, tiles and masks change in the same layer."""
 
 from mha_viz.app import frame
-from mha_viz.app.pages import attention, variants
+from mha_viz.app.pages import variants
+from mha_viz.app.widgets.caption import title_line
 
 view = frame.view()
-
-attention.lead(view, "Variants")
-variants.show(view, variants.choose())
+title_line(view, "Variants")
+variants.show(view)

@@ -3,19 +3,18 @@
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+
+from support.models import byte_level_bpe, random_gpt2
 
 # Models this small are slower on many threads, which wait for each other at every step.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import pytest
 import torch
-from browser import ARGS, chromium, served
 from hypothesis import HealthCheck, settings
 from playwright.sync_api import Browser, sync_playwright
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from torch import nn
-from transformers.models.gpt2.configuration_gpt2 import GPT2Config as TheirConfig
+from support.browser import ARGS, chromium, served
+from tokenizers import Tokenizer
 from transformers.models.gpt2.modeling_gpt2 import GPT2LMHeadModel
 
 from mha_viz.checkpoints import load
@@ -30,48 +29,6 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("project")
-
-TINY = {"n_layer": 2, "n_head": 4, "n_embd": 32, "n_positions": 64, "vocab_size": 300}
-END_OF_TEXT = "<|endoftext|>"
-
-
-def byte_level_bpe(corpus: list[str], vocab_size: int) -> Tokenizer:
-    """A tokenizer in GPT-2's format, trained on `corpus`; its last id is the end of a text."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size - 1, initial_alphabet=alphabet, show_progress=False
-    )
-    tokenizer.train_from_iterator(corpus, trainer)
-    tokenizer.add_special_tokens([END_OF_TEXT])
-    return tokenizer
-
-
-def random_gpt2(seed: int = 0, **changes: Any) -> GPT2LMHeadModel:
-    """A GPT-2 of transformers in eager mode, its weights random and far from zero."""
-    config = TheirConfig(**{**TINY, **changes}, attn_implementation="eager")
-    config.bos_token_id = config.eos_token_id = config.vocab_size - 1
-    model = GPT2LMHeadModel(config).eval().requires_grad_(False)
-    generator = torch.Generator().manual_seed(seed)
-    for name, parameter in model.named_parameters():
-        noise = torch.randn(parameter.shape, generator=generator)
-        if parameter.dim() == 1:
-            parameter.copy_(0.1 * noise + (1.0 if "ln_" in name and "weight" in name else 0.0))
-        else:
-            parameter.copy_(noise * (0.5 if "wte" in name or "wpe" in name else 1.0) / 32**0.5)
-    return model
-
-
-def everything(module: nn.Module) -> list[tuple[str, str, Any]]:
-    """Every attribute of every part of a module by identity, hooks and buffers included."""
-    found: list[tuple[str, str, Any]] = []
-    for name, part in module.named_modules():
-        for key, value in vars(part).items():
-            inside = tuple(map(id, value.values())) if isinstance(value, dict) else id(value)
-            found.append((name, key, inside))
-    return found
 
 
 @pytest.fixture(scope="session")

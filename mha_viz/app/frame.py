@@ -27,15 +27,10 @@ def begin() -> DeltaGenerator:
     if not _warm.is_set():
         with waiting.container():
             st.caption("Loading the bundled model, 4 layers × 6 heads…")
-            bring_plotly()  # while the server loads torch
+            from mha_viz.app.widgets.chart import load_plotly
+
+            load_plotly()  # while the server loads torch
     return waiting
-
-
-def bring_plotly() -> None:
-    """An empty figure, which makes the browser load Plotly."""
-    hidden = {"visible": False}
-    layout = {"xaxis": hidden, "yaxis": hidden}
-    st.plotly_chart({"data": [{"type": "heatmap"}], "layout": layout}, key="cold")
 
 
 def run(page: StreamlitPage, waiting: DeltaGenerator) -> None:

@@ -48,14 +48,12 @@ with patch.object(v2, "component", _record):
     from mha_viz.app.widgets.head_board import board
     from mha_viz.app.widgets.token_strip import token_strip
     from mha_viz.figures.theme import LIGHT
-    from mha_viz.figures.window import whole
 
 logging.disable(logging.WARNING)  # Streamlit would say at every call that there is no page
 
 
 def strip(T: int) -> Sent:
-    block = whole(T).block
-    token_strip(_view(T), traced(T).pattern(*AT), block)
+    token_strip(_view(T))
     return _sent("mha_viz_strip", FULL)
 
 

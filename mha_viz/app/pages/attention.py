@@ -6,14 +6,11 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from mha_viz.app.frame import bring_plotly
-from mha_viz.app.messages import escaped
 from mha_viz.app.view import View
-from mha_viz.app.widgets.chart import CONFIG as CONFIG
-from mha_viz.app.widgets.chart import chart, steady
+from mha_viz.app.widgets.caption import caption
+from mha_viz.app.widgets.chart import chart, load_plotly, steady
 from mha_viz.app.widgets.token_strip import token_strip
 from mha_viz.app.work import models
-from mha_viz.app.work.models import TITLES
 from mha_viz.export import Table
 from mha_viz.figures.grid import head_grid, thumbnail_size
 from mha_viz.figures.heatmap import head_heatmap
@@ -26,31 +23,27 @@ from mha_viz.trace import Array, Trace
 LEAST = 0.005  # a weight that two digits can tell from none
 
 
-def lead(view: View, title: str) -> None:
-    """The title line: which model, which size, how many tokens, which head."""
-    trace = view.trace
-    n = trace.n_tokens
-    st.html(
-        f'<div class="lead"><h1>{title}</h1><span>{escaped(model_name(view))} · '
-        f"{trace.n_layers} layers × {trace.n_heads} heads · {n:,} token{'s' * (n != 1)} · "
-        f"<b>L{view.layer} H{view.head}</b> chosen</span></div>"
-    )
-
-
-def model_name(view: View) -> str:
-    """What the model is called in a sentence."""
-    return TITLES.get(view.about.name, view.about.name).split(" · ")[0]
-
-
-def caption(title: str, words: str, more: str = "") -> None:
-    """One line over a figure: its name, what is drawn, and on a screen a second fact."""
-    rest = f'<span class="more">{more}</span>' if more else ""
-    st.html(f'<div class="caption"><b>{title}</b> {words}{rest}</div>')
-
-
-def strip(view: View) -> None:
-    """The text as tokens, linked to the figures below."""
-    token_strip(view, _pattern(view), (view.window or whole(view.trace.n_tokens)).block)
+def show(view: View) -> None:
+    """The text, all heads of all layers, and the chosen head token by token."""
+    token_strip(view)
+    left, right = st.columns(2, gap="small")
+    with left:
+        caption(
+            "All heads",
+            "layers down, heads across",
+            "; each thumbnail is one head's triangle of weights.",
+        )
+        grid(view)
+        measures(view)
+    with right:
+        caption(
+            f"L{view.layer} H{view.head}",
+            "a row asks, a column is read",
+            "; each row adds up to 1.",
+        )
+        heatmap(view)
+        zoomed(view)
+    how_to_read()
 
 
 def grid(view: View) -> None:
@@ -58,7 +51,7 @@ def grid(view: View) -> None:
     trace = view.trace
     pooled = models.thumbnails(view.words, thumbnail_size(trace.n_heads), trace)
     if pooled is None:
-        bring_plotly()  # the heatmap needs it
+        load_plotly()  # the heatmap needs it
         return
     figure = _grid_figure(
         view.words, view.scale, view.dim_sink, view.stage, view.theme.name, _trace=trace,

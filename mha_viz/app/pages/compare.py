@@ -11,10 +11,10 @@ from mha_viz.analysis import compare
 from mha_viz.analysis.compare import Alignment, Change
 from mha_viz.app import inputs
 from mha_viz.app.messages import escaped, notice
-from mha_viz.app.pages.attention import caption
 from mha_viz.app.samples import DEFAULT
 from mha_viz.app.view import View
 from mha_viz.app.widgets import head_board
+from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart, noted
 from mha_viz.app.widgets.choices import a_text, one_of
 from mha_viz.app.widgets.numbers import download, download_table
@@ -49,7 +49,14 @@ class Other:
     off: tuple[pruning.Head, ...] = ()
 
 
-def other(view: View) -> Other | None:
+def show(view: View) -> None:
+    """The other side is chosen, then both stand side by side."""
+    other = _other(view)
+    if other is not None:
+        _comparison(view, other)
+
+
+def _other(view: View) -> Other | None:
     """The other side; None after the page has said what is missing."""
     against = one_of("Against", AGAINST, AGAINST[0], "against", named=False)
     if against == AGAINST[0]:
@@ -121,7 +128,7 @@ def _without_heads(view: View) -> Other | None:
     return None if found is None else Other(found, words, f"without {some}", "as it is", off)
 
 
-def show(view: View, other: Other) -> None:
+def _comparison(view: View, other: Other) -> None:
     """The diff of the tokens, the map of changes, and the chosen head on both sides."""
     changes = _changes(view, other)
     if changes is None:

@@ -7,8 +7,8 @@ import streamlit as st
 import torch
 
 from mha_viz.app.messages import problem
-from mha_viz.app.pages.attention import caption, model_name
 from mha_viz.app.view import View
+from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import a_number, one_of
 from mha_viz.app.widgets.numbers import download, download_table
@@ -38,19 +38,22 @@ TOY = {"B": 5, "T": 6, "d_in": 3, "d_out": 18}
 TOY_HEADS = (1, 2, 3, 6, 9, 18)
 
 
-def part() -> str:
-    """Which of the three lessons is open."""
-    chosen: str = one_of("Part", PARTS, PARTS[0], "many", named=False)
-    return chosen
-
-
-def layer(view: View) -> MultiHeadAttention | None:
-    """The attention of the chosen layer; None, with a word, where no head is left in it."""
+def show(view: View) -> None:
+    """The chosen lesson."""
+    part: str = one_of("Part", PARTS, PARTS[0], "many", named=False)
+    if part == "Counting":
+        counting(view)
+        return
     attention = view.model.network.blocks[view.layer].attn
-    if attention.n_heads:
-        return attention
-    problem(f"Every head of layer {view.layer} was taken out of this model. Choose another layer.")
-    return None
+    if not attention.n_heads:
+        problem(
+            f"Every head of layer {view.layer} was taken out of this model. Choose another layer."
+        )
+    elif part == "Tellings":
+        timing(view)
+        tellings_table(view, attention)
+    else:
+        reach(view, attention)
 
 
 def tellings_table(view: View, attention: MultiHeadAttention) -> None:

@@ -37,6 +37,13 @@ def chart(
     st.plotly_chart(figure, key=key, alt=alt, theme=None, config=CONFIG, **how)
 
 
+def load_plotly() -> None:
+    """An empty figure, which makes the browser load Plotly."""
+    hidden = {"visible": False}
+    layout = {"xaxis": hidden, "yaxis": hidden}
+    st.plotly_chart({"data": [{"type": "heatmap"}], "layout": layout}, key="cold")
+
+
 def steady(figure: go.Figure, *, key: str, alt: str) -> None:
     """A chart that stays on the page while its figure changes, as high as the place it is in.
 

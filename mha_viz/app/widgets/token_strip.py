@@ -9,7 +9,9 @@ import numpy as np
 import streamlit as st
 
 from mha_viz.app.view import View
+from mha_viz.app.work import models
 from mha_viz.figures.theme import THEMES
+from mha_viz.figures.window import whole
 from mha_viz.tokens import explain, marks_used
 from mha_viz.trace import Array
 
@@ -28,9 +30,10 @@ _strip = st.components.v2.component(
 )
 
 
-def token_strip(view: View, pattern: Array, block: int) -> None:
-    """Draws the strip for the chosen head; `block` is what one cell of the heatmap stands for."""
+def token_strip(view: View) -> None:
+    """The text as tokens, for the chosen head, linked to the figures below."""
     trace = view.trace
+    pattern = models.pattern(view.words, view.layer, view.head, trace)
     _strip(
         key="strip",
         data={
@@ -42,7 +45,7 @@ def token_strip(view: View, pattern: Array, block: int) -> None:
             "at": view.at,
             "token": view.token,
             "window": view.window_edges,
-            "block": block,
+            "block": (view.window or whole(trace.n_tokens)).block,  # tokens a cell of the heatmap
             "scale": view.scale,
             "stage": view.stage,
             "theme": view.theme.name,

@@ -11,13 +11,13 @@ from mha_viz.analysis import dot_product
 from mha_viz.analysis.dot_product import DotProduct, Positions, Row
 from mha_viz.app import link
 from mha_viz.app.messages import notice
-from mha_viz.app.pages import attention
-from mha_viz.app.pages.attention import caption
 from mha_viz.app.pages.head import cells
 from mha_viz.app.pages.head.maps import only_seen, part_shown, save, seen_weights, weight_map
 from mha_viz.app.view import View
+from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart, square
 from mha_viz.app.widgets.numbers import download_table
+from mha_viz.app.widgets.token_strip import token_strip
 from mha_viz.export import Table
 from mha_viz.figures.cells import MAX_TICKS, cell_map
 from mha_viz.figures.dot_product import dot_product_figure
@@ -38,7 +38,7 @@ MAPS = {
 
 def show(view: View) -> None:
     """The weight of one query on one key, and the way of the whole head to its weights."""
-    attention.strip(view)
+    token_strip(view)
     row = dot_product.softmax_row(view.trace, view.layer, view.head, view.token)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         query = cells.query_input(view)

@@ -12,8 +12,8 @@ from mha_viz.analysis import dot_product
 from mha_viz.analysis.dot_product import Lines
 from mha_viz.app import link
 from mha_viz.app.messages import notice
-from mha_viz.app.pages.attention import caption
 from mha_viz.app.view import View
+from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import aside
 from mha_viz.app.widgets.choices import one_of
 from mha_viz.app.widgets.numbers import download_table

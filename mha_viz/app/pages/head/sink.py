@@ -8,14 +8,14 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from mha_viz.analysis import dot_product
-from mha_viz.app.pages import attention
-from mha_viz.app.pages.attention import caption
 from mha_viz.app.pages.head import cells, values
 from mha_viz.app.pages.head.maps import LABELS, only_seen, part_shown, save
 from mha_viz.app.view import View
+from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import square
 from mha_viz.app.widgets.choices import one_of
 from mha_viz.app.widgets.tables import facts
+from mha_viz.app.widgets.token_strip import token_strip
 from mha_viz.app.work import models
 from mha_viz.figures.cells import Colours, cell_map
 from mha_viz.trace import Array
@@ -53,7 +53,7 @@ WAYS = {
 
 def show(view: View) -> None:
     """The pattern in one of five ways, how much rests on the first token, and why it does."""
-    attention.strip(view)
+    token_strip(view)
     name = one_of("Drawn as", list(WAYS), "raw", "sink_as")
     left, right = st.columns([5, 4], gap="medium")
     with left:

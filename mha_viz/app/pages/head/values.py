@@ -10,13 +10,13 @@ import streamlit as st
 
 from mha_viz.analysis import dot_product, logit_attribution
 from mha_viz.app.messages import escaped
-from mha_viz.app.pages import attention
-from mha_viz.app.pages.attention import caption
 from mha_viz.app.pages.head import cells
 from mha_viz.app.pages.head.maps import LABELS, part_shown, save, seen_weights, weight_map
 from mha_viz.app.view import View
+from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart, square
 from mha_viz.app.widgets.numbers import download_table
+from mha_viz.app.widgets.token_strip import token_strip
 from mha_viz.app.work.progress import Told, may_start, results
 from mha_viz.figures.cells import cell_map
 from mha_viz.figures.logit_effects import pushes, pushes_height
@@ -30,7 +30,7 @@ SAVED = 200  # tokens a side in the file
 
 def show(view: View) -> None:
     """The pattern beside what it moves, and below it the effect on the next token."""
-    attention.strip(view)
+    token_strip(view)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         query = cells.query_input(view)
         key = cells.key_input(view, int(seen_weights(view)[query, : query + 1].argmax()))

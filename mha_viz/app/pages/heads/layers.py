@@ -6,8 +6,8 @@ import streamlit as st
 
 from mha_viz.app import link
 from mha_viz.app.messages import escaped, notice
-from mha_viz.app.pages.attention import caption
 from mha_viz.app.view import View
+from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import one_of
 from mha_viz.app.widgets.numbers import download

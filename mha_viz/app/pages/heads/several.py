@@ -8,10 +8,10 @@ import streamlit as st
 from mha_viz import heads
 from mha_viz.app.export_panel import of_model
 from mha_viz.app.messages import notice, problem
-from mha_viz.app.pages.attention import caption
 from mha_viz.app.pages.heads.table import ENDS, filled, heads_by, rounded, say_what_is_missing
 from mha_viz.app.samples import SAMPLES
 from mha_viz.app.view import View
+from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import made_of
 from mha_viz.app.widgets.choices import a_text, one_of
 from mha_viz.app.widgets.numbers import download_table
@@ -58,8 +58,9 @@ def _read(name: str, content: bytes) -> str:
     return text
 
 
-def show(view: View, given: list[str]) -> None:
+def show(view: View) -> None:
     """The measures as means over the texts so far, with intervals, drawn while they come."""
+    given = texts()
     if not given:
         st.info("Type a text a line, and every head is measured on all of them.")
         return

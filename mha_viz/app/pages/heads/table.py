@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from mha_viz import heads
 from mha_viz.analysis import logit_attribution
 from mha_viz.app.messages import notice
-from mha_viz.app.pages.attention import caption
 from mha_viz.app.view import View
+from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import one_of
 from mha_viz.app.widgets.numbers import download_table
@@ -46,6 +46,24 @@ def measured(view: View) -> "pd.DataFrame | None":
 
     found, _ = results(f"passport {view.words}", work, total=1, what="passports")
     return found[0] if found else None
+
+
+def show(view: View) -> None:
+    """The heads by one measure, the chosen head in all of them, and the whole table."""
+    name = choose()
+    numbers = measured(view)
+    if numbers is None:
+        return
+    say_what_is_missing(numbers)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        heads_by(view, numbers, name)
+        alike(view)
+        roles(view, numbers)
+    with right:
+        one_head(view, numbers)
+        all_heads(numbers, name)
+    definitions()
 
 
 def choose() -> str:

@@ -13,11 +13,6 @@ PARTS = {
 }
 
 
-def choose() -> str:
-    """Which of the three parts is open."""
-    return one_of("Part", list(PARTS), next(iter(PARTS)), "expects", named=False)
-
-
-def show(view: View, part: str) -> None:
+def show(view: View) -> None:
     """The chosen part."""
-    PARTS[part](view)
+    PARTS[one_of("Part", list(PARTS), next(iter(PARTS)), "expects", named=False)](view)

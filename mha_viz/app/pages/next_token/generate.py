@@ -12,9 +12,9 @@ from mha_viz.analysis.generation import GREEDY, Sampling
 from mha_viz.analysis.predictions import Step
 from mha_viz.app import link
 from mha_viz.app.messages import escaped, notice, plain, problem
-from mha_viz.app.pages.attention import caption, model_name
 from mha_viz.app.pages.next_token.common import found, names, table_button
 from mha_viz.app.view import View
+from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.chips import Chip, chips
 from mha_viz.app.widgets.choices import a_number, one_of

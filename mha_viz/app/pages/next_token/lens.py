@@ -8,7 +8,6 @@ import streamlit as st
 from mha_viz.analysis import predictions
 from mha_viz.analysis.predictions import Expected
 from mha_viz.app.messages import escaped
-from mha_viz.app.pages.attention import caption
 from mha_viz.app.pages.next_token.common import (
     drawn,
     following,
@@ -23,6 +22,7 @@ from mha_viz.app.pages.next_token.common import (
     window,
 )
 from mha_viz.app.view import View
+from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.choices import one_of
 from mha_viz.app.work.progress import Told
 from mha_viz.figures.token_grid import Grid, height, token_grid

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from mha_viz.analysis import predictions
 from mha_viz.analysis.predictions import POSITIONS, Expected
 from mha_viz.app.messages import plain
-from mha_viz.app.pages.attention import caption
 from mha_viz.app.pages.next_token.common import (
     COLUMNS,
     drawn,
@@ -28,6 +27,7 @@ from mha_viz.app.pages.next_token.common import (
     window,
 )
 from mha_viz.app.view import View
+from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.choices import one_of
 from mha_viz.app.work.progress import Told
 from mha_viz.figures.token_grid import Grid, height, token_grid

@@ -9,9 +9,9 @@ import streamlit as st
 
 from mha_viz import pruning
 from mha_viz.app.messages import escaped, notice, problem
-from mha_viz.app.pages.attention import caption
 from mha_viz.app.pages.pruning.methods import fill
 from mha_viz.app.view import View
+from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.reference_text import Reference
@@ -70,6 +70,18 @@ class Switched:
 
 
 _wholes: Callable[[str, str], Place[Read]] = places(8)
+
+
+def show(view: View, off: tuple[Head, ...], method: pruning.Method, reference: Reference) -> None:
+    """What changed: the prediction, each token's loss, unseen text, and other heads' patterns."""
+    found = switched(view, off, method, reference)
+    if found is None:
+        return
+    summary(view, off, found)
+    next_token(view, found)
+    losses(view, found)
+    changed(view, found)
+    save(view, found)
 
 
 def switched(

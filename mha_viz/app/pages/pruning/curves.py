@@ -9,8 +9,8 @@ import streamlit as st
 from mha_viz import pruning
 from mha_viz.app import link
 from mha_viz.app.messages import notice
-from mha_viz.app.pages.attention import caption
 from mha_viz.app.view import View
+from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import a_number, one_of
 from mha_viz.app.widgets.numbers import download_table
@@ -58,6 +58,15 @@ class Settings:
     n_texts: int
     every: int
     budget: float  # share of the whole model's loss
+
+
+def show(view: View, method: Method, reference: Reference) -> None:
+    """The curves of the chosen orders, as far as they are measured, and what they answer."""
+    settings = choose(view, reference)
+    points = gathered(view, settings, method, reference)
+    if points:
+        draw(view, points, settings)
+        answers(points, settings)
 
 
 def choose(view: View, reference: Reference) -> Settings:

@@ -8,9 +8,9 @@ import streamlit as st
 
 from mha_viz import pruning
 from mha_viz.app.messages import problem
-from mha_viz.app.pages.attention import caption
 from mha_viz.app.view import View
 from mha_viz.app.widgets import head_board
+from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import one_of
 from mha_viz.app.widgets.numbers import download_table

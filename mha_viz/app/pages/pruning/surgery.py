@@ -14,8 +14,8 @@ import torch
 from mha_viz import checkpoints, pruning
 from mha_viz.app.inputs import serves_this_machine_only
 from mha_viz.app.messages import problem
-from mha_viz.app.pages.attention import caption
 from mha_viz.app.view import View
+from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.tables import table
 from mha_viz.app.work import jobs

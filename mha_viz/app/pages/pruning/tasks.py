@@ -7,8 +7,8 @@ import streamlit as st
 
 from mha_viz import pruning
 from mha_viz.app.messages import notice, problem
-from mha_viz.app.pages.attention import caption
 from mha_viz.app.view import View
+from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.choices import a_text
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.reference_text import Reference
@@ -31,6 +31,13 @@ OWN = (
     "The boy met the girl at the river, and the boy gave his hand to the | girl | boy"
 )
 MOST_PROMPTS = 50
+
+
+def show(view: View, off: tuple[Head, ...], method: pruning.Method, reference: Reference) -> None:
+    """A repeated sequence, two names, and a prompt of one's own."""
+    induction(view, off, method, reference)
+    names(view, off, method, reference)
+    own(view, off, method, reference)
 
 
 def induction(

@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from mha_viz.app.messages import escaped, notice, problem
-from mha_viz.app.pages.attention import caption, model_name
 from mha_viz.app.view import View
+from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import one_of
 from mha_viz.app.widgets.numbers import download
@@ -40,14 +40,9 @@ class Broken:
 _damages: Callable[[str, int, int, str], Place[Broken]] = places(8)
 
 
-def choose() -> str:
-    """The mistake."""
-    chosen: str = one_of("Mistake", list(FAULTS), next(iter(FAULTS)), "mistake", named=False)
-    return chosen
-
-
-def show(view: View, name: str) -> None:
+def show(view: View) -> None:
     """The line, the damage to the pattern and to the prediction, and how far it went."""
+    name: str = one_of("Mistake", list(FAULTS), next(iter(FAULTS)), "mistake", named=False)
     if view.head not in view.model.config.kept_heads(view.layer):
         problem(f"L{view.layer} H{view.head} was taken out of this model. Choose another head.")
         return

@@ -3,8 +3,8 @@
 import numpy as np
 import streamlit as st
 
-from mha_viz.app.pages.attention import caption
 from mha_viz.app.view import View
+from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import a_number, one_of
 from mha_viz.export import Table
@@ -23,6 +23,13 @@ WORDS = {
     "Merge": "Back to one row a position. The transpose left the numbers of a position apart, so "
     "`reshape` copies them together where it must; `view` only recounts, and then refuses.",
 }
+
+
+def show(view: View) -> None:
+    """Where the numbers of one layer lie, and why `view` refuses what `reshape` copies."""
+    T, H, d_h = sizes()
+    lesson(view, T, H, d_h)
+    refusal(T, H, d_h)
 
 
 def sizes() -> tuple[int, int, int]:

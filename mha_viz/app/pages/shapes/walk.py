@@ -7,8 +7,8 @@ import streamlit as st
 import torch
 
 from mha_viz.app.messages import escaped, notice, problem
-from mha_viz.app.pages.attention import caption
 from mha_viz.app.view import View
+from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import a_number, one_of
 from mha_viz.app.widgets.numbers import download
@@ -21,7 +21,6 @@ from mha_viz.lessons.walkthrough import LESSONS, Step
 
 STEPS = [lesson.name for lesson in LESSONS]
 MOST_TOKENS = 256  # of a text: all scores of a layer are held, which grows with the square
-PARTS = ["Walk", "Memory", "Break it"]
 SOURCES = ["this text", "random"]
 SIZES = {"B": (1, 4, 2), "T": (1, 32, 6), "C": (1, 96, 24), "H": (1, 32, 4)}  # least, most, first
 
@@ -38,19 +37,16 @@ class Walked:
     where: str  # for captions
 
 
-def choices() -> tuple[str, str]:
-    """Which of the three lessons is open, and on which tensors the walk goes."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        part: str = one_of("Part", PARTS, PARTS[0], "shapes", named=False)
-        source = SOURCES[0]
-        if part == PARTS[0]:
-            source = one_of("Tensors", SOURCES, source, "tensors", named=False)
-    return part, source
-
-
-def tensors(view: View, source: str) -> Walked | None:
-    """The walk on the text or on random tensors; None after the page has said what is wrong."""
-    return _of_text(view) if source == SOURCES[0] else _random()
+def show(view: View, source: str) -> None:
+    """The chosen step of the walk on the text, or on random tensors."""
+    walked = _of_text(view) if source == SOURCES[0] else _random()
+    if walked is None:
+        return
+    at = choose_step()
+    ladder(walked, at)
+    drawing(view, walked, at)
+    facts(walked, at)
+    numbers(view, walked, at)
 
 
 def _of_text(view: View) -> Walked | None:

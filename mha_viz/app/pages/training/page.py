@@ -8,11 +8,11 @@ import streamlit as st
 
 from mha_viz.app import link
 from mha_viz.app.messages import notice, problem
-from mha_viz.app.pages.attention import caption
 from mha_viz.app.pages.training import comparison, corpora
 from mha_viz.app.pages.training.comparison import Plan, Report
 from mha_viz.app.pages.training.corpora import SOURCES
 from mha_viz.app.view import View
+from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart, made_of
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.work import jobs

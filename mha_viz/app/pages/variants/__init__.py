@@ -15,11 +15,6 @@ PARTS = {
 }
 
 
-def choose() -> str:
-    """Which of the four lessons is open."""
-    return one_of("Part", list(PARTS), next(iter(PARTS)), "variants", named=False)
-
-
-def show(view: View, part: str) -> None:
+def show(view: View) -> None:
     """The chosen lesson."""
-    PARTS[part](view)
+    PARTS[one_of("Part", list(PARTS), next(iter(PARTS)), "variants", named=False)](view)

@@ -9,8 +9,8 @@ import streamlit as st
 import torch
 
 from mha_viz.app.messages import escaped, notice, plain, problem
-from mha_viz.app.pages.attention import caption, model_name
 from mha_viz.app.view import View
+from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart, square
 from mha_viz.app.widgets.choices import one_of
 from mha_viz.app.widgets.numbers import download_table

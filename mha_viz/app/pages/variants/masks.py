@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mha_viz.app.messages import notice, problem
-from mha_viz.app.pages.attention import caption
 from mha_viz.app.view import View
+from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import square
 from mha_viz.app.widgets.choices import a_number, one_of
 from mha_viz.app.widgets.numbers import download

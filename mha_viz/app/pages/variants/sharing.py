@@ -6,9 +6,9 @@ import numpy as np
 import streamlit as st
 
 from mha_viz.app.messages import escaped, notice, problem
-from mha_viz.app.pages.attention import caption, model_name
 from mha_viz.app.pages.variants import losses
 from mha_viz.app.view import View
+from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import one_of
 from mha_viz.app.widgets.numbers import download_table

@@ -1,0 +1,71 @@
+"""What every part of every page owes a visitor, whatever was typed and whatever the link says."""
+
+import json
+from urllib.parse import quote
+
+import pytest
+from support.script import ROOT, charts, opened, said
+
+from mha_viz.app import link
+
+PARTS = {
+    "attention": ("", [""]),
+    "head": ("look", ["Why this weight", "Lines", "Values", "Sink"]),
+    "next_token": ("expects", ["Every position", "Logit lens", "Go on"]),
+    "heads": ("numbers_of", ["Passport", "Over layers", "Several texts"]),
+    "compare": ("against", ["another text", "another model", "without heads"]),
+    "pruning": ("lab", ["By hand", "Tasks", "Importance", "Curves", "Take out"]),
+    "shapes": ("shapes", ["Walk", "Memory", "Break it"]),
+    "many_heads": ("many", ["Tellings", "Output projection", "Counting"]),
+    "variants": ("variants", ["Shared keys", "KV cache", "FlashAttention", "Masks"]),
+    "training": ("", [""]),
+}
+EVERY = [(page, key, part) for page, (key, parts) in PARTS.items() for part in parts]
+CASES = json.loads((ROOT / "tests" / "cases" / "texts.json").read_text(encoding="utf-8"))
+HOSTILE = "\n".join(
+    case["text"] for case in CASES if case["text"] and case["name"] not in ("full context",)
+).encode("utf-8", "ignore").decode("utf-8")  # fmt: skip
+SMALL_WORK = {"off": "L3H4", "curve_texts": "1", "curve_every": "12", "orders": "gradient"}
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+@pytest.mark.parametrize(("page", "key", "part"), EVERY)
+def test_no_text_breaks_a_page_and_every_chart_is_told_in_words(
+    page: str, key: str, part: str
+) -> None:
+    text = HOSTILE[:700]
+    assert len(quote(text)) < link.LONGEST
+    test = opened(page, text=text, **({key: part} if key else {}), **SMALL_WORK)
+    assert not test.exception
+    assert "Something broke" not in said(test)
+    for figure, alt in charts(test):
+        assert alt
+        figure["layout"].pop("meta", None)  # tokens as they are, which nothing draws
+        assert "<script" not in json.dumps(figure)
+
+
+@pytest.mark.parametrize(("page", "key", "part"), EVERY)
+def test_one_token_and_a_removed_text_are_met_with_words(page: str, key: str, part: str) -> None:
+    more = {key: part} if key else {}
+    for text in ("a", ""):
+        test = opened(page, text=text, **more, **SMALL_WORK)
+        assert not test.exception
+        assert "Something broke" not in said(test)
+
+
+@pytest.mark.parametrize("page", PARTS)
+def test_a_link_full_of_nonsense_opens(page: str) -> None:
+    keys = [key for key, _ in PARTS.values() if key]
+    nonsense = dict.fromkeys(
+        [*keys, "at", "step", "mistake", "layout", "measure", "score", "way", "off", "token",
+         "window", "query", "key", "most", "threshold", "temperature", "new", "mask", "kv_heads",
+         "size_H", "count_C", "cell_head", "budget", "least", "sink_as", "likeliest"],
+        "<b>−1e9",
+    )  # fmt: skip
+    test = opened(page, **nonsense)
+    assert not test.exception
+    assert "Something broke" not in said(test)

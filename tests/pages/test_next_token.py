@@ -1,0 +1,349 @@
+"""The Next token page as a script: what stands there is what the model says."""
+
+import base64
+import csv
+import io
+import math
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+from support.script import ROOT, alts, button, figures, finished, html, opened, said
+
+from mha_viz.analysis.generation import Sampling
+from mha_viz.analysis.predictions import expected, follow, go_on, join, lens, looks
+from mha_viz.app.samples import DEFAULT
+from mha_viz.figures.candidates import candidates_figure
+from mha_viz.figures.theme import DARK, LIGHT
+from mha_viz.figures.token_grid import Grid, token_grid
+from mha_viz.model import Model
+
+LONG = "The king gave the princess a golden ring. " * 30
+
+
+def page(**link: str) -> AppTest:
+    return finished(opened("next_token", **link))
+
+
+def texts(chart: dict) -> list[list[str]]:
+    """What is written in the rows of a token grid, from the top."""
+    written = next(trace for trace in chart["data"] if trace.get("mode") == "text")
+    rows: dict[int, dict[int, str]] = {}
+    for x, y, text in zip(written["x"], written["y"], written["text"], strict=True):
+        rows.setdefault(y, {})[x] = text
+    return [[row[x] for x in sorted(row)] for _, row in sorted(rows.items())]
+
+
+def name(model: Model, token: int) -> str:
+    return model.read([int(token)])[0].label
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+@pytest.mark.parametrize("part", ["Every position", "Logit lens", "Go on"])
+def test_every_part_opens_from_a_link_without_a_word_of_complaint(part: str) -> None:
+    test = page(expects=part)
+    assert not test.exception
+    assert said(test) == ""
+    assert " ".join(alts(test)), "each chart is told in words"
+
+
+def test_a_part_that_is_not_there_gets_a_word() -> None:
+    assert "expects = Nowhere" in said(page(expects="Nowhere"))
+
+
+@pytest.mark.parametrize("position", range(17))
+def test_the_sentence_under_the_lens_says_when_its_last_word_came_first(
+    bundled: Model, position: int
+) -> None:
+    ids = bundled.trace(DEFAULT).token_ids
+    layers = list(lens(bundled, ids, range(position, position + 1), 1))
+    says = [int(layer.ids[0, 0]) == int(layers[-1].ids[0, 0]) for layer in layers]
+    told = re.sub("<[^>]*>", "", html(page(expects="Logit lens", token=str(position))))
+    earlier = ["at the embedding", *(f"after L{i}" for i in range(len(says) - 1))]
+    if not any(says[:-1]):
+        assert "; no earlier layer does." in told
+    elif says[-2]:
+        held = next(i for i in range(len(says)) if all(says[i:]))
+        assert f"; the lens does {earlier[held]} and ever since." in told
+    else:
+        did = ", ".join(name for name, said in zip(earlier, says[:-1], strict=False) if said)
+        assert f"; the lens did {did}, and {earlier[len(says) - 2]} it does not." in told
+
+
+# --- every position -------------------------------------------------------------------------------
+
+
+def test_every_position_names_what_the_model_expects_and_what_follows(bundled: Model) -> None:
+    ids = bundled.trace(DEFAULT).token_ids
+    found = join(list(expected(bundled, ids)))
+    test = page(likeliest="3")
+    rows = texts(figures(test)[-1])
+    assert len(rows) == 3 + 4
+    for rank in range(3):
+        wanted = [name(bundled, token) for token in found.ids[:, rank]]
+        assert [w == t or "…" in t for w, t in zip(wanted, rows[rank], strict=True)] == [True] * 17
+    assert rows[3][-1] == "?"
+    assert rows[4] == [*(f"{rank:,}" for rank in found.ranks[:-1]), ""]
+    assert rows[6][:-1] == [f"{loss:.2f}" for loss in found.losses[:-1]]
+    loss = float(np.nanmean(found.losses))
+    assert f"<b>{loss:.3f}</b> nats a token, mean over 16" in html(test)
+    assert f"perplexity <b>{math.exp(loss):,.1f}</b>" in html(test)
+
+
+def test_the_frames_are_around_the_tokens_that_follow(bundled: Model) -> None:
+    ids = bundled.trace(DEFAULT).token_ids
+    found = join(list(expected(bundled, ids)))
+    chart = figures(page(likeliest="10"))[-1]
+    frames = next(trace for trace in chart["data"] if trace.get("mode") == "lines")
+    corners = [(x, y) for x, y in zip(frames["x"], frames["y"], strict=True) if x is not None]
+    framed = {(round(x + 0.47), round(y + 0.47)) for x, y in corners[::5]}
+    ranked = {(i, rank - 1) for i, rank in enumerate(found.ranks.tolist()) if 1 <= rank <= 10}
+    assert framed == ranked
+
+
+def test_a_long_text_is_drawn_around_the_pinned_token_and_says_so(bundled: Model) -> None:
+    n = bundled.trace(LONG).n_tokens
+    test = page(text=LONG, token="100")
+    assert not test.exception
+    assert f"Positions 91 to 108 of {n} are drawn." in html(test)
+    button(test, "Earlier").click()
+    assert "Positions 73 to 90" in html(finished(test.run()))
+    assert test.query_params["token"] == "82"
+    test.slider(key="position").set_value(n - 1)
+    assert f"Positions {n - 18} to {n - 1}" in html(finished(test.run()))
+
+
+def test_the_least_expected_token_can_be_gone_to(bundled: Model) -> None:
+    found = join(list(expected(bundled, bundled.trace(LONG).token_ids)))
+    worst = int(np.nanargmax(found.losses))
+    test = page(text=LONG)
+    there = next(b for b in test.button if f"({worst + 1})" in b.label)
+    there.click()
+    test.run()
+    assert test.query_params["token"] == str(worst)
+
+
+def test_a_single_token_has_no_loss_and_the_page_says_so() -> None:
+    test = page(text="a")
+    assert not test.exception
+    assert "no loss" in said(test)
+
+
+# --- logit lens -----------------------------------------------------------------------------------
+
+
+def test_the_lens_names_the_top_token_of_each_layer(bundled: Model) -> None:
+    ids = bundled.trace(DEFAULT).token_ids
+    layers = list(lens(bundled, ids))
+    test = page(expects="Logit lens")
+    rows = texts(figures(test)[-1])
+    assert len(rows) == 5 + 1
+    for row, layer in zip(rows, layers, strict=False):
+        wanted = name(bundled, layer.ids[-1, 0])
+        assert row[-1] in (wanted, f"<b>{wanted}</b>")
+    assert rows[4][-1] == "<b>·ring</b>", "bold is what the model ends with"
+    assert "At <b>·golden</b> (16) the model puts <b>·ring</b> first" in html(test)
+    assert f"after L3 ·ring {layers[-1].probabilities[-1, 0]:.2f}" in " ".join(alts(test))
+
+
+@pytest.mark.parametrize("colour", ["top token", "final token", "next token"])
+def test_the_colour_of_the_lens_is_the_probability_that_it_names(
+    colour: str, bundled: Model
+) -> None:
+    layers = list(lens(bundled, bundled.trace(DEFAULT).token_ids))
+    wanted = {
+        "top token": np.stack([layer.probabilities[:, 0] for layer in layers]),
+        "final token": np.stack([layer.final for layer in layers]),
+        "next token": np.stack([layer.following for layer in layers]),
+    }[colour]
+    chart = figures(page(expects="Logit lens", lens_colour=colour))[-1]
+    cells = next(trace for trace in chart["data"] if trace["type"] == "heatmap")
+    drawn = np.frombuffer(_bytes(cells["z"]), dtype="<f4").reshape(wanted.shape)
+    np.testing.assert_allclose(drawn, np.sqrt(wanted), atol=1e-6)
+    lines = cells["hovertext"][4][16].split("<br>")
+    assert len(lines) == 1 + 5
+    assert lines[0] == "after L3, at ·golden (16)"
+
+
+def _bytes(array: dict) -> bytes:
+    return base64.b64decode(array["bdata"])
+
+
+# --- go on ----------------------------------------------------------------------------------------
+
+
+def test_the_steps_are_those_of_the_model(bundled: Model) -> None:
+    ids = bundled.trace(DEFAULT).token_ids
+    link = {"temperature": "0.9", "top_k": "12", "top_p": "0.9", "draw": "3", "n_more": "6"}
+    made = list(go_on(bundled, ids, 6, sampling=Sampling(0.9, 12, 0.9, 3)))
+    test = page(expects="Go on", go_on="sample", went="4", **link)
+    assert not test.exception
+    assert said(test) == ""
+    step = made[3]
+    words = test.markdown[-1].value.replace("\\", "")
+    assert f"Position 20 becomes **{name(bundled, step.token)}**" in words
+    assert f"The filters left {step.n_left} token" in words
+    assert "The step read 1 token; 19 were in the cache." in words
+    chart = figures(test)[-1]
+    assert [bars["name"] for bars in chart["data"]] == ["the model", "drawn from"]
+    for bars, values in zip(chart["data"], (step.before, step.after), strict=True):
+        np.testing.assert_allclose(bars["x"], values, atol=1e-6)
+    assert chart["layout"]["shapes"][0]["y0"] == pytest.approx(
+        step.ids.tolist().index(step.token) - 0.47
+    )
+
+
+def test_the_attention_of_the_step_is_that_of_the_chosen_head(bundled: Model) -> None:
+    ids = bundled.trace(DEFAULT).token_ids
+    step = next(go_on(bundled, ids, 1))
+    weights = looks(bundled, step, 2, 5)
+    test = page(expects="Go on", at="L2H5", went="1")
+    assert "<b>Where L2 H5 looked</b>" in html(test)
+    best = int(weights.argmax())
+    assert f"It looks most at <b>{name(bundled, ids[best])} ({best}) {weights[best]:.2f}" in html(
+        test
+    )
+    assert html(test).count('title="position') == 24 + 17, "24 new tokens; 17 that were looked at"
+
+
+def test_the_same_link_is_the_same_text_and_another_seed_is_another() -> None:
+    def text(seed: str) -> str:
+        test = page(expects="Go on", go_on="sample", draw=seed, n_more="12")
+        button(test, "Use as text").click()
+        return finished(test.run()).text_area(key="text").value
+
+    assert text("1") == text("1") != text("2")
+    assert text("1").startswith(DEFAULT)
+
+
+def test_words_of_ones_own_are_asked_one_by_one(bundled: Model) -> None:
+    ids = bundled.trace(DEFAULT).token_ids
+    given, _ = bundled.encode(" ring and a crown.")
+    made = list(follow(bundled, ids, given))
+    test = page(expects="Go on", go_on="own words", own=" ring and a crown.")
+    assert not test.exception
+    assert said(test) == ""
+    loss = sum(step.loss for step in made)
+    assert f"<b>{len(given)}</b> tokens" in html(test)
+    assert f"loss <b>{loss / len(given):.3f}</b> nats" in html(test)
+    power = math.floor(-loss / math.log(10))
+    assert f"{math.exp(-loss) / 10**power:.2f} × 10⁻⁶" in html(test)
+    assert power == -6
+    test = page(expects="Go on", go_on="own words", own="crown")
+    assert "continues the last word" in " ".join(c.value for c in test.caption)
+
+
+def test_the_continuation_becomes_the_text_of_every_page() -> None:
+    test = page(expects="Go on", go_on="own words", own=" ring, <b>said</b> $he$ & 😀.")
+    assert not test.exception
+    button(test, "Use as text").click()
+    test = finished(test.run())
+    assert test.text_area(key="text").value == f"{DEFAULT} ring, <b>said</b> $he$ & 😀."
+    assert not test.exception
+
+
+def test_the_end_of_the_positions_is_told(bundled: Model) -> None:
+    text = "king " * 1020
+    n = bundled.trace(text).n_tokens
+    assert n < 1024
+    room = 1024 - n
+    test = page(expects="Go on", text=text, n_more="24")
+    assert f"it goes on by {room} in place of 24" in said(test)
+    assert f"<b>{room}</b> tokens" in html(test)
+    test = page(expects="Go on", text="king " * 1100)
+    assert "fills all 1,024 positions" in said(test)
+    assert not test.exception
+
+
+def test_a_link_that_asks_for_what_is_not_there_gets_a_word() -> None:
+    test = page(expects="Go on", go_on="sample", temperature="99", top_k="-3")
+    assert "temperature = 99" in said(test)
+    assert "top_k = -3" in said(test)
+    assert said(page(expects="Go on", go_on="sample", temperature="0.80", draw="7")) == ""
+
+
+def test_a_step_may_look_at_more_tokens_than_are_drawn_and_says_what_is_left_out() -> None:
+    test = page(expects="Go on", text=LONG)
+    assert "are not drawn." in html(test)
+    assert html(test).count('title="position') == 24 + 72
+
+
+# --- the numbers --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[[], str]]:
+    """What the buttons of a page would save, by file name."""
+    found: dict[str, Callable[[], str]] = {}
+
+    def button(
+        label: str, data: Callable[[], str], name: str, *rest: object, **how: object
+    ) -> None:
+        found[name] = data
+
+    monkeypatch.setattr("streamlit.download_button", button)
+    return found
+
+
+def read(made: Callable[[], str]) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(made(), newline="")))
+
+
+def test_the_numbers_are_those_of_the_model(
+    files: dict[str, Callable[[], str]], bundled: Model
+) -> None:
+    ids = bundled.trace(DEFAULT).token_ids
+    found = join(list(expected(bundled, ids)))
+    page()
+    rows = read(files["next_tokens.csv"])
+    assert [float(row["loss"]) for row in rows[:-1]] == pytest.approx(found.losses[:-1], abs=1e-6)
+    assert [float(row["p 10"]) for row in rows] == pytest.approx(found.probabilities[:, 9])
+    page(expects="Logit lens")
+    rows = read(files["logit_lens.csv"])
+    layers = list(lens(bundled, ids))
+    assert [float(r["p 1"]) for r in rows if r["after"] == "after L2"] == pytest.approx(
+        layers[3].probabilities[:, 0]
+    )
+    assert len(rows) == 5 * 17
+    page(expects="Go on", n_more="5", at="L1H3")
+    made = list(go_on(bundled, ids, 5))
+    rows = read(files["continuation.csv"])
+    assert [int(r["id"]) for r in rows if r["taken"] == "1"] == [step.token for step in made]
+    row = list(map(float, list(read(files["looks_L1H3.csv"])[4].values())[1:]))
+    assert row == pytest.approx(looks(bundled, made[4], 1, 3))
+
+
+# --- the pictures ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_tokens_stand_in_the_grid_as_text_and_in_an_ink_that_can_be_read(theme) -> None:  # type: ignore[no-untyped-def]
+    grid = Grid(
+        columns=["<b>", "$a$"],
+        rows=["1"],
+        tokens=[["<i>&", "x"]],
+        probabilities=np.array([[0.001, 0.999]], dtype=np.float32),
+        hovers=[[["<i>", "$"], ["y"]]],
+        outlined=np.array([[False, True]]),
+        notes=[("follows", ["<u>", "?"])],
+        chosen=1,
+    )
+    figure = token_grid(grid, theme)
+    cells, _, written = figure.data
+    assert list(written.text) == ["&lt;i&gt;&amp;", "x", "&lt;u&gt;", "?"]
+    assert cells.hovertext[0][0] == "&lt;i&gt;<br>&#36;"
+    assert figure.layout.xaxis.ticktext[0] == "&lt;b&gt;<br>0"
+    assert theme.query in figure.layout.xaxis.ticktext[1]
+    assert list(written.textfont.color[:2]) == [theme.ink, theme.ink_on_strong]
+
+
+def test_a_candidate_that_the_filters_took_away_says_so() -> None:
+    figure = candidates_figure(["a", "b"], [0.6, 0.4], [1.0, 0.0], 0, LIGHT)
+    assert list(figure.data[1].text) == ["1.00", "filtered out"]
+    assert len(candidates_figure(["a"], [0.6], None, 0, LIGHT).data) == 1

@@ -1,0 +1,466 @@
+"""The Variants page: shared keys, cache, tiles and masks, as a visitor sees them from a link."""
+
+import base64
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import streamlit as st
+import torch
+from streamlit.testing.v1 import AppTest
+from support.models import everything
+from support.script import ROOT, finished, opened, said
+from torch.nn import functional as F
+
+from mha_viz import checkpoints
+from mha_viz.analysis.reference_texts import measuring_texts
+from mha_viz.app.pages.variants import PARTS, cache, losses, masks, sharing
+from mha_viz.app.widgets import stepper
+from mha_viz.app.widgets.reference_text import Reference
+from mha_viz.app.work import jobs, progress
+from mha_viz.app.work.progress import Told
+from mha_viz.attention import MultiHeadAttention, causal_mask
+from mha_viz.lessons.counting import GPT2_SIZES, KNOWN_MODELS
+from mha_viz.lessons.grouped_query import grouped_gpt2
+from mha_viz.model import Model
+from mha_viz.pruning.surgery import pruned_model
+
+FIGURES = {"Shared keys": 2, "KV cache": 3, "FlashAttention": 3, "Masks": 2}
+
+
+@pytest.fixture(autouse=True)
+def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(jobs, "queue", jobs.Queue())
+    monkeypatch.setattr(cache, "ENOUGH", 0.0)  # times are measured once
+    losses._known.clear()
+    yield
+    st.cache_data.clear()
+
+
+def page(part: str, **link: str) -> AppTest:
+    return opened("variants", **{"variants": part, **link})
+
+
+def figure(test: AppTest, key: str) -> dict[str, Any]:
+    (found,) = [c for c in test.get("plotly_chart") if c.proto.id.endswith(f"-{key}")]
+    return json.loads(found.proto.spec)
+
+
+def numbers(values: Any) -> np.ndarray:
+    """What Plotly packed: typed arrays travel as base64."""
+    if not isinstance(values, dict):
+        return np.array(values, dtype=float)
+    flat = np.frombuffer(base64.b64decode(values["bdata"]), dtype=values["dtype"])
+    shape = [int(n) for n in values.get("shape", str(len(flat))).split(",")]
+    return flat.reshape(shape).astype(float)
+
+
+def words(test: AppTest) -> str:
+    shown = [h.proto.body for h in test.get("html")]
+    return " ".join([*shown, *(m.value for m in test.markdown), *(c.value for c in test.caption)])
+
+
+@pytest.fixture
+def small(checkpoint: Callable[..., Path], gpt2: Callable[..., Any]) -> Path:
+    """A folder with a model of 2 layers, 4 heads and 64 positions."""
+    return checkpoint(gpt2(7))
+
+
+# --- every part -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", list(PARTS))
+def test_a_part_is_drawn_from_a_link_and_says_what_it_draws(part: str) -> None:
+    test = page(part)
+    assert not test.exception
+    assert said(test) == ""
+    charts = test.get("plotly_chart")
+    assert len(charts) == FIGURES[part]
+    assert all(chart.proto.alt for chart in charts)
+    assert words(test).count('class="caption"') >= 2
+    assert "20" in words(test)  # a source with its year
+
+
+@pytest.mark.parametrize("part", list(PARTS))
+def test_one_token_and_a_full_context_are_drawn(part: str, small: Path) -> None:
+    for text in ("a", "a" * 200):
+        test = page(part, model=str(small), text=text, at="L1H2")
+        assert not test.exception
+        assert not test.error
+
+
+@pytest.mark.parametrize("part", list(PARTS))
+def test_nothing_of_a_text_or_a_name_becomes_markup(part: str) -> None:
+    test = page(part, text="<b>x</b> **bold** $x$ :red[y] <img src=x>")
+    assert not test.exception
+    assert "<img" not in words(test)
+    for chart in test.get("plotly_chart"):
+        spec = json.loads(chart.proto.spec)
+        shown = json.dumps([spec["layout"].get("xaxis", {}).get("ticktext"), spec["data"]])
+        assert "<b>" not in shown
+        assert "$" not in shown
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [
+        ("Shared keys", "kv_heads", "5"), ("Shared keys", "variants", "Nothing"),
+        ("KV cache", "new", "9999"), ("KV cache", "made", "77"), ("KV cache", "cache_of", "a king"),
+        ("FlashAttention", "block", "3"), ("FlashAttention", "tile", "-4"),
+        ("Masks", "mask", "none"),
+    ],
+)  # fmt: skip
+def test_a_bad_value_in_a_link_falls_back_with_a_word(part: str, name: str, value: str) -> None:
+    test = page(part, **{name: value})
+    assert not test.exception
+    assert f"The link asks for {name} = {value}" in said(test)
+
+
+@pytest.mark.parametrize("part", list(PARTS))
+def test_a_model_without_some_of_its_heads_gets_a_clear_word(
+    part: str, tiny: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fewer = pruned_model(tiny, [(0, 1), (1, 2)])
+    monkeypatch.setattr(checkpoints, "load", lambda *_, **__: fewer)
+    st.cache_resource.clear()
+    test = page(part, at="L1H2", text="the cat", new="5")
+    st.cache_resource.clear()
+    assert not test.exception
+    assert "The link asks for at = L1H2, which is not there; L0H0 is shown" in said(test)
+    if part == "Shared keys":
+        assert "Heads were taken out" in said(test)
+    if part == "KV cache":
+        assert "are the same" in words(test)
+
+
+# --- shared keys ----------------------------------------------------------------------------------
+
+
+def loss_of(network: Any, pieces: list[list[int]]) -> float:
+    total = n = 0.0
+    for piece in pieces:
+        ids = torch.tensor([piece])
+        with torch.inference_mode():
+            logits = network(ids)[0, :-1].double()
+        total += float(F.cross_entropy(logits, ids[0, 1:], reduction="sum"))
+        n += len(piece) - 1
+    return total / n
+
+
+def test_the_losses_are_those_of_the_pooled_models(bundled: Model) -> None:
+    test = finished(page("Shared keys"))
+    drawn = figure(test, "loss_by_G")
+    assert drawn["layout"]["xaxis"]["ticktext"] == ["6", "3", "2", "1"]
+    pieces = [bundled.encode(text)[0] for text in measuring_texts()]
+    expected = [loss_of(grouped_gpt2(bundled.network, G), pieces) for G in (6, 3, 2, 1)]
+    # Two ways to add up float32 logits.
+    np.testing.assert_allclose(drawn["data"][0]["y"], expected, rtol=0, atol=1e-4)
+    assert "nothing is trained" in words(test)
+
+
+def test_what_was_measured_is_there_for_the_next_visitor(monkeypatch: pytest.MonkeyPatch) -> None:
+    finished(page("Shared keys"))
+    monkeypatch.setattr(losses, "_loss", lambda *_: pytest.fail("measured again"))
+    monkeypatch.setattr(sharing, "MULTIPLY_ADDS", 0.0)
+    again = page("Shared keys")
+    assert not [button for button in again.button if button.label in ("Stop", "Measure")]
+    assert len(figure(again, "loss_by_G")["data"][0]["y"]) == 4
+
+
+def test_a_long_measurement_waits_to_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharing, "MULTIPLY_ADDS", 0.0)
+    test = page("Shared keys")
+    (button,) = [button for button in test.button if button.label == "Measure"]
+    assert figure(test, "loss_by_G")["data"][0]["y"] == []
+    assert "4 values of G on 3,170 tokens" in words(test)
+    test = finished(button.click().run())
+    assert len(figure(test, "loss_by_G")["data"][0]["y"]) == 4
+
+
+def test_a_stopped_measurement_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(_: Any, __: Any, G: int, told: Told) -> float:
+        while G < 6:
+            told(0.5)
+            time.sleep(0.01)
+        return 1.0
+
+    monkeypatch.setattr(losses, "_loss", slow)
+    test = page("Shared keys")
+    (stop,) = [button for button in test.button if button.label == "Stop"]
+    test = finished(stop.click().run())
+    assert not test.exception
+    assert figure(test, "loss_by_G")["data"][0]["y"] == [1.0]
+    assert "Stopped after 1 of 4 values of G" in words(test)
+
+
+def test_the_arithmetic_is_that_of_the_weights(bundled: Model) -> None:
+    shown = words(page("Shared keys", kv_heads="2"))
+    few = grouped_gpt2(bundled.network, 2)
+    before, after = (
+        sum(w.numel() for w in network.blocks[0].attn.parameters())
+        for network in (bundled.network, few)
+    )
+    assert f"{before:,} → {after:,} " in shown
+    ids = torch.ones(1, 10, dtype=torch.long)
+    kept = few.empty_cache()
+    with torch.inference_mode():
+        few(ids, cache=kept)
+    assert sum(layer.n_bytes for layer in kept) == 10 * 2 * 1024
+    assert "6 KiB → 2 KiB (33%)" in shown
+
+
+def test_a_text_of_ones_own_is_measured_piece_by_piece(bundled: Model) -> None:
+    test = page("Shared keys")
+    parts = ["one chooses", "the cat sat on the mat", "one chooses", "the dog ran"]
+    content = "\n\n".join(parts).encode()
+    test.file_uploader[0].upload("<mine>.txt", content, "text/plain")
+    test = finished(test.run())
+    assert not test.exception
+    pieces = [bundled.encode(part)[0] for part in parts[1::2]]
+    expected = [loss_of(grouped_gpt2(bundled.network, G), pieces) for G in (6, 3, 2, 1)]
+    found = figure(test, "loss_by_G")["data"][0]["y"]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
+    assert "&lt;mine&gt;.txt" in words(test)
+    assert "2 pieces" in words(test)
+
+
+def test_a_text_beyond_the_limit_is_cut_with_a_word(tiny: Model) -> None:
+    text = Reference("a text", ("a",), ("a" * 20_000,))
+    found, word = sharing._pieces("tiny", text, _model=tiny)
+    assert sum(map(len, found)) <= sharing.MOST_TOKENS
+    assert word == "a text: 20,000 tokens would measure; the first 8,192 do."
+
+
+# --- the cache ------------------------------------------------------------------------------------
+
+
+def test_the_states_are_what_a_cache_does(tiny: Model) -> None:
+    ids, n_new = [5, 17, 201, 5], 3
+    kept = tiny.network.empty_cache(16)
+    given = list(ids)
+    for step in range(n_new):
+        with_cache, without = cache.states(len(ids), step, len(ids) + n_new)
+        held = kept[0].length
+        with torch.inference_mode():
+            tiny.network(torch.tensor([given[held:]]), cache=kept)
+        computed, there = kept[0].length - held, kept[0].length
+        assert with_cache.count("read") == held
+        assert with_cache.count("computed") == computed
+        assert with_cache[held] == "computed"
+        assert without.count("computed") == there
+        assert with_cache[there:] == without[there:] == ["not yet"] * (len(ids) + n_new - there)
+        given.append(step)
+
+
+def test_both_ways_make_the_same_tokens_and_the_page_says_which(bundled: Model) -> None:
+    test = page("KV cache", text="The king", new="5")
+    assert "all 5 tokens are the same" in words(test)
+    ids = bundled.encode("The king")[0]
+    with torch.inference_mode():
+        for _ in range(5):
+            ids = [*ids, int(bundled.network(torch.tensor([ids]))[0, -1].argmax())]
+    assert bundled.tokenizer.decode(ids[-5:]).replace("'", "&#x27;") in words(test)
+    times = figure(test, "token_times")["data"]
+    assert [line["name"] for line in times] == ["with the cache", "without"]
+    assert all(len(line["y"]) == 5 and min(line["y"]) > 0 for line in times)
+
+
+def test_two_ways_that_part_are_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    def parting(network: Any, ids: Any, n: int, *, cached: bool = True) -> Iterator[int]:
+        yield from ([7] * n if cached else [*[7] * (n - 1), 8])
+
+    monkeypatch.setattr(cache, "generate", parting)
+    test = page("KV cache", text="Once upon a time there was", new="3")
+    assert "part at token 3" in said(test)
+    assert "are the same" not in words(test)
+
+
+def test_the_steps_go_on_and_back_within_their_limits() -> None:
+    test = page("KV cache", new="4", made="3", text="The king")
+    assert "Position 4 becomes" in words(test)
+    test.button(key="made_next").click().run()
+    assert test.slider(key="made").value == 4
+    assert test.button(key="made_next").disabled
+    test.button(key="made_back").click().run()
+    assert test.slider(key="made").value == 3
+    test.number_input(key="new").set_value(2).run()
+    assert test.slider(key="made").value == 2
+
+
+def test_playing_moves_on_by_itself_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stepper, "TICK", 0.0)
+    test = page("KV cache", new="4", text="The king")
+    test.button(key="made_play").click().run()
+    seen = [test.slider(key="made").value]
+    while seen[-1] < 4 and len(seen) < 9:
+        test.run()
+        seen.append(test.slider(key="made").value)
+    assert seen == sorted(seen)
+    assert seen[-1] == 4
+    test.run()
+    assert test.button(key="made_play").label == "Play"
+
+
+def test_a_text_too_long_to_be_continued_is_cut_at_its_start_with_a_word(small: Path) -> None:
+    test = page("KV cache", model=str(small), text="a" * 200, new="10")
+    assert not test.exception
+    assert "The last 54 of 64 tokens are continued" in said(test)
+
+
+def test_much_work_waits_to_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "MULTIPLY_ADDS", 0.0)
+    test = page("KV cache", text="The king", new="2")
+    (button,) = [button for button in test.button if button.label == "Generate"]
+    assert "are the same" not in words(test)
+    assert "are the same" in words(button.click().run())
+
+
+def test_each_known_model_has_its_cache_and_its_source() -> None:
+    test = page("KV cache", cache_of="a context")
+    table = test.dataframe[0].value
+    sources = "\n".join(text.value for text in test.text).splitlines()
+    for size in (*GPT2_SIZES, *KNOWN_MODELS):
+        (row,) = table[table["Model"] == size.name].to_dict("records")
+        assert f"{size.name}: {size.source}" in sources
+        assert (row["H"], row["G"]) == (size.n_heads, size.n_kv_heads)
+    (llama,) = table[table["Model"] == "Llama 2 70B"].to_dict("records")
+    # 80 layers, 2 x 8 x 128 numbers of 2 bytes, 4,096 tokens: 1.25 GiB; 64 heads: eight times that.
+    assert llama["As it is, a context"] == "1.2 GiB"
+    assert llama["MHA"] == "10 GiB"
+
+
+# --- FlashAttention -------------------------------------------------------------------------------
+
+
+def test_the_memory_is_drawn_with_its_two_slopes() -> None:
+    lines = {
+        line["name"]: line["y"]
+        for line in figure(page("FlashAttention"), "attention_memory")["data"]
+    }
+    explicit, fused = lines["explicit"], lines["fused kernel"]
+    assert explicit[-1] / explicit[0] == pytest.approx(32**2, rel=0.02)
+    assert fused[-1] / fused[0] < 60
+    assert lines["slope of T²"][-1] / lines["slope of T²"][0] == 32**2
+    assert lines["slope of T"][-1] / lines["slope of T"][0] == 32
+
+
+def test_the_last_tile_ends_where_the_explicit_way_does() -> None:
+    test = page("FlashAttention", block="8", tile="6")
+    assert "Tile 6 of 6" in words(test)
+    worst = float(words(test).split("explicit way is **")[1].split("**")[0])
+    assert worst < 1e-5
+    running = figure(test, "running")["data"]
+    assert numbers(running[-1]["x"]).max() < 1e-5
+
+
+def test_a_tile_knows_only_the_keys_so_far(bundled: Model) -> None:
+    text = "The cat sat on the mat. The cat sat"
+    trace = bundled.trace(text)
+    test = page("FlashAttention", block="4", tile="2", text=text, at="L0H3")
+    queries, keys = slice(4, 8), slice(0, 4)
+    scores = trace.q[0, 3, queries] @ trace.k[0, 3, keys].T * trace.scales[0]
+    m, total, distance = figure(test, "running")["data"]
+    np.testing.assert_allclose(numbers(m["x"]), scores.max(1), rtol=0, atol=1e-5)
+    weights = np.exp(scores - scores.max(1, keepdims=True))
+    np.testing.assert_allclose(numbers(total["x"]), weights.sum(1), rtol=0, atol=1e-5)
+    so_far = weights @ trace.v[0, 3, keys] / weights.sum(1, keepdims=True)
+    end = (trace.pattern(0, 3) @ trace.v[0, 3])[queries]
+    np.testing.assert_allclose(
+        numbers(distance["x"]), np.linalg.norm(so_far - end, axis=1), rtol=0, atol=1e-5
+    )
+
+
+def test_a_long_text_is_tiled_as_far_as_it_is_shown() -> None:
+    test = page("FlashAttention", text=" the" * 100)
+    assert "first 64 of 100 tokens" in said(test)
+    assert len(figure(test, "tiles")["layout"]["yaxis"]["tickvals"]) == 32  # every second of 64
+
+
+# --- masks ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", list(masks.KINDS))
+def test_a_mask_and_the_pattern_under_it(name: str, bundled: Model) -> None:
+    test = page("Masks", mask=name, at="L1H4")
+    assert not test.exception
+    mask = numbers(figure(test, "mask_map")["data"][0]["z"]) == 1
+    pattern = numbers(figure(test, "masked_map")["data"][0]["customdata"])
+    np.testing.assert_array_equal(np.isnan(pattern), ~mask)
+    sums = np.nansum(pattern, axis=1)
+    np.testing.assert_allclose(sums, mask.any(axis=1).astype(float), rtol=0, atol=1e-5)
+    assert masks.KINDS[name].code in " ".join(code.value for code in test.code)
+    assert "trained with the causal mask alone" in words(test)
+
+
+@pytest.mark.parametrize("name", [name for name in masks.KINDS if name != "cross-attention"])
+def test_the_line_on_the_page_makes_the_mask_that_is_drawn(name: str) -> None:
+    test = page("Masks", mask=name, text="The cat sat on the mat.", reach="2")
+    drawn = figure(test, "mask_map")
+    ticks = drawn["layout"]["yaxis"]["ticktext"]
+    known = {"torch": torch, "T": len(ticks), "n": len(ticks) - ticks.count("pad"), "w": 2}
+    exec(masks.KINDS[name].code, known)
+    np.testing.assert_array_equal(numbers(drawn["data"][0]["z"]) == 1, known["mask"])
+
+
+def test_the_line_of_cross_attention_asks_with_the_second_half() -> None:
+    x = torch.randn(1, 7, 8)
+    known = {"attention": MultiHeadAttention(8, 2, causal=False), "x": x, "half": 3}
+    exec(masks.KINDS["cross-attention"].code, known)
+    assert known["out"].shape == (1, 4, 8)
+
+
+def test_under_the_causal_mask_a_head_does_what_it_does_in_gpt2(bundled: Model) -> None:
+    text = "The cat sat on the mat. The cat sat"
+    test = page("Masks", text=text, at="L2H1")
+    found = numbers(figure(test, "masked_map")["data"][0]["customdata"])
+    expected = bundled.trace(text).pattern(2, 1)
+    np.testing.assert_allclose(np.nan_to_num(found), expected, rtol=0, atol=1e-5)
+
+
+def test_a_row_of_padding_gives_zeros() -> None:
+    test = page("Masks", mask="padding", text="The cat sat on the mat.")
+    ticks = figure(test, "mask_map")["layout"]["yaxis"]["ticktext"]
+    n = ticks.count("pad")
+    assert n >= 2
+    assert f"{n}; largest weight 0, largest size of z 0" in words(test)
+
+
+def test_a_window_lets_each_query_see_so_many_keys() -> None:
+    test = page("Masks", mask="sliding window", reach="3", text="a b c d e f")
+    mask = numbers(figure(test, "mask_map")["data"][0]["z"]) == 1
+    i, j = np.indices(mask.shape)
+    np.testing.assert_array_equal(mask, (i - j >= 0) & (i - j < 3))
+
+
+def test_the_second_half_asks_the_first(bundled: Model) -> None:
+    text = "The cat sat on the mat. The cat sat"
+    trace, half = bundled.trace(text), bundled.trace(text).n_tokens // 2
+    found = figure(page("Masks", mask="cross-attention", text=text, at="L0H0"), "masked_map")
+    pattern = numbers(found["data"][0]["customdata"])
+    scores = trace.q[0, 0, half:] @ trace.k[0, 0, :half].T * trace.scales[0]
+    weights = np.exp(scores - scores.max(1, keepdims=True))
+    expected = weights / weights.sum(1, keepdims=True)
+    np.testing.assert_allclose(pattern, expected, rtol=0, atol=1e-5)
+
+
+def test_one_token_has_no_second_half() -> None:
+    test = page("Masks", mask="cross-attention", text="a")
+    assert "needs two texts" in said(test)
+
+
+def test_a_model_under_other_masks_stays_as_it_is() -> None:
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(8, 2)
+    before, x = everything(attention), torch.randn(1, 5, 8)
+    free = masks.without_causal_rule(attention)
+    assert free.explicit(x).pattern[0, 0, 0, -1] > 0
+    assert everything(attention) == before
+    assert attention.causal
+    held = causal_mask(5, 5)
+    torch.testing.assert_close(free(x, mask=held), attention(x), atol=1e-6, rtol=0)
+    assert free.W_QKV.weight is attention.W_QKV.weight

@@ -1,0 +1,75 @@
+"""The house rules that a machine can hold: lint, format, types, import arrows, one theme, docs."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+IMPORT_LINTER = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["-m", "ruff", "check", "."],
+        ["-m", "ruff", "format", "--check", "."],
+        ["-m", "mypy"],
+        ["-c", IMPORT_LINTER],
+    ],
+    ids=["lint", "format", "types", "imports"],
+)
+def test_the_house_rules_hold(command: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, *command], cwd=ROOT, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_readme_knows_every_page() -> None:
+    frame = (ROOT / "pages" / "_frame.py").read_text(encoding="utf-8")
+    titles = re.findall(r'title="([^"]+)"', frame)
+    assert titles
+    for title in titles:
+        assert f"**{title}**" in README
+
+
+def test_what_the_readme_points_at_is_there() -> None:
+    for target in re.findall(r"\]\((?!http)([^)#]+)", README):
+        assert (ROOT / target).exists(), target
+    for script in re.findall(r"python (scripts/\S+\.py)", README):
+        assert (ROOT / script).exists(), script
+
+
+def test_the_annotated_tree_names_every_module() -> None:
+    tree = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for path in (ROOT / "mha_viz").rglob("*.py"):
+        if path.name != "__init__.py":
+            assert path.name in tree, path
+
+
+def test_requirements_are_pinned() -> None:
+    for name in ("requirements.txt", "requirements-dev.txt", "constraints.txt"):
+        for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
+            if line and not line.startswith(("#", "-")):
+                assert re.fullmatch(r"[\w.-]+==[\w.]+", line), f"{name}: {line}"
+
+
+def test_the_package_itself_imports_nothing() -> None:
+    code = "import sys, mha_viz.trace, mha_viz.figures.heatmap; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.strip() == "False", done.stderr
+
+
+def test_the_python_of_the_readme_runs() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    told = dict(re.findall(r"^(trace\.\S.*?)\s+# (\(.*\))$", code, flags=re.MULTILINE))
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert told
+    for expression, value in told.items():
+        assert eval(expression, names) == eval(value), expression

@@ -1,0 +1,70 @@
+"""A page run as a script, without a browser: how it is opened, and what it says and draws."""
+
+import json
+import time
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 90  # seconds
+
+
+def opened(page: str, *, theme: str = "light", **link: str | list[str]) -> AppTest:
+    """The page of that name ("head"), run once, as a link with these parameters opens it."""
+    test = AppTest.from_file(str(ROOT / "pages" / "_frame.py"), default_timeout=120)
+    test.context["theme"] = theme
+    for name, value in link.items():
+        test.query_params[name] = value
+    if page != "attention":
+        test.switch_page(f"{page}.py")
+    return test.run()
+
+
+def finished(test: AppTest) -> AppTest:
+    """The page when nothing is left that can be stopped."""
+    end = time.monotonic() + PATIENCE
+    while any(button.label == "Stop" for button in test.button):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+        test.run()
+    return test
+
+
+def said(test: AppTest) -> str:
+    """What the boxes say, as it is read: without the escapes of Markdown."""
+    boxes = [box.value for kind in (test.error, test.warning, test.info) for box in kind]
+    return " ".join(boxes).replace("\\", "")
+
+
+def html(test: AppTest) -> str:
+    return " ".join(part.proto.body for part in test.get("html"))
+
+
+def component(test: AppTest, name: str) -> dict:
+    """What the component of that name was given."""
+    return next(data for found, data in _components(test) if found.endswith(name))
+
+
+def charts(test: AppTest) -> list[tuple[dict, str]]:
+    """Each figure with its words: those of Streamlit, then those that stay on the page."""
+    drawn = [(chart.proto.spec, chart.proto.alt) for chart in test.get("plotly_chart")]
+    stay = [(data["spec"], data["alt"]) for name, data in _components(test) if "steady" in name]
+    return [(json.loads(spec), alt) for spec, alt in drawn + stay]
+
+
+def figures(test: AppTest) -> list[dict]:
+    return [figure for figure, _ in charts(test)]
+
+
+def alts(test: AppTest) -> list[str]:
+    return [alt for _, alt in charts(test)]
+
+
+def button(test: AppTest, label: str):  # type: ignore[no-untyped-def]  # Streamlit's is not public
+    return next(button for button in test.button if button.label == label)
+
+
+def _components(test: AppTest) -> list[tuple[str, dict]]:
+    found = [part.proto for part in test.get("bidi_component")]
+    return [(proto.component_name, json.loads(proto.json)) for proto in found]

@@ -1,0 +1,70 @@
+"""The reference text and its halves, and how a user's text is cut."""
+
+from pathlib import Path
+
+import pytest
+
+from mha_viz.analysis import reference_texts
+from mha_viz.analysis.reference_texts import paragraphs, split_text
+from mha_viz.errors import TextError
+
+
+def test_the_reference_text_is_split_into_two_halves_without_overlap():
+    whole, choosing, measuring = (
+        reference_texts.reference_texts(),
+        reference_texts.choosing_texts(),
+        reference_texts.measuring_texts(),
+    )
+    assert len(whole) == 24
+    assert len(choosing) == len(measuring) == 12
+    assert set(choosing) | set(measuring) == set(whole)
+    assert not set(choosing) & set(measuring)
+    assert whole[0] == choosing[0]
+    assert whole[1] == measuring[0]
+    assert all("\n" not in text and text == text.strip() for text in whole)
+    assert sum(len(text.split()) for text in whole) > 3000, "a few thousand words"
+    assert reference_texts.reference_texts() is whole, "read once"
+
+
+def test_a_missing_reference_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr(reference_texts, "REFERENCE", tmp_path / "reference.txt")
+    reference_texts.reference_texts.cache_clear()
+    with pytest.raises(TextError, match=r"reference\.txt is not in .* give a text of your own"):
+        reference_texts.reference_texts()
+    reference_texts.reference_texts.cache_clear()
+
+
+@pytest.mark.parametrize("blank", ["\n\n", "\r\n\r\n", "\n  \t\n\n\n"])
+def test_every_other_paragraph_measures(blank: str):
+    text = blank.join(["", "One.", "Two\nlines.", "Three.", " Four. ", "Five.", ""])
+    assert split_text(text) == (("One.", "Three.", "Five."), ("Two\nlines.", "Four."))
+
+
+@pytest.mark.parametrize(
+    ("text", "halves"),
+    [
+        ("One two three. Four five six. Seven.", ("One two three.", "Four five six. Seven.")),
+        (
+            'He said "Go!" Then he went away, far away.',
+            ('He said "Go!"', "Then he went away, far away."),
+        ),
+        ("one two three four", ("one two", "three four")),
+        ("a\nb", ("a", "b")),
+        ("Whole. ", None),
+        ("word", None),
+        ("没有空格。", None),
+    ],
+)
+def test_a_single_paragraph_is_halved(text: str, halves: tuple[str, str] | None):
+    if halves is None:
+        with pytest.raises(TextError, match=r"single word.* at least two words"):
+            split_text(text)
+    else:
+        assert split_text(text) == ((halves[0],), (halves[1],))
+
+
+@pytest.mark.parametrize("text", ["", " \n\n\t\n"])
+def test_an_empty_text_is_told(text: str):
+    for job in (paragraphs, split_text):
+        with pytest.raises(TextError, match="The text is empty"):
+            job(text)

@@ -1,0 +1,225 @@
+"""Orders and pruning curves, against whole forward passes and brute force."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+from support.pruning import HEADS, IDS, OTHER_IDS, H, L
+from torch.nn import functional as F
+
+from mha_viz import pruning
+from mha_viz.analysis import reference_texts
+from mha_viz.errors import HeadNotFound, ShapeError, TextError
+from mha_viz.model import Model
+from mha_viz.pruning import Point, band, curve, heads_within, order
+
+CHOOSING = [IDS, OTHER_IDS]
+MEASURING = [OTHER_IDS[20:50], IDS[:9]]
+
+
+def outcome(model: Model, ids: list[int], gone: list) -> tuple[np.ndarray, np.ndarray]:
+    """(losses, likeliest next tokens) of the network under a gate."""
+    gate = pruning.gate_without(model.config, gone)
+    logits = model.network(torch.tensor([ids]), head_gate=gate)[0]
+    losses = F.cross_entropy(logits[:-1], torch.tensor(ids[1:]), reduction="none")
+    return losses.numpy(), logits.argmax(-1).numpy()
+
+
+# --- the curve ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("every", [1, 3, 100])
+def test_a_curve_equals_whole_passes(tiny: Model, every: int):
+    heads = [HEADS[i] for i in (5, 0, 3, 7, 1, 2, 6)]
+    points = list(curve(tiny, MEASURING, heads, every=every))
+    numbers = sorted({0, *range(0, len(heads) + 1, every), len(heads)})
+    assert [point.n_removed for point in points] == numbers
+    assert [head for point in points for head in point.removed] == heads
+    whole = [outcome(tiny, ids, [])[1] for ids in MEASURING]
+    for point in points:
+        found = [outcome(tiny, ids, heads[: point.n_removed]) for ids in MEASURING]
+        losses = np.concatenate([losses for losses, _ in found])
+        same = np.concatenate([best == w for (_, best), w in zip(found, whole, strict=True)])
+        assert point.loss == pytest.approx(losses.mean(), abs=1e-5)
+        assert point.agreement == pytest.approx(same.mean(), abs=1e-6)
+    assert points[0].agreement == 1.0
+
+
+def test_a_curve_asks_for_a_head_when_it_is_to_go(tiny: Model):
+    asked = []
+
+    def slow() -> Iterator[tuple[int, int]]:
+        for head in HEADS:
+            asked.append(head)
+            yield head
+
+    running = curve(tiny, MEASURING, slow())
+    kept = [next(running) for _ in range(3)]
+    assert asked == HEADS[:2]
+    running.close()
+    assert [point.n_removed for point in kept] == [0, 1, 2]
+
+
+def test_a_curve_with_means(tiny: Model):
+    fill = pruning.make_fill(tiny, "mean", 40, CHOOSING)
+    points = list(curve(tiny, MEASURING, HEADS, method=fill))
+    losses = [pruning.losses(tiny, ids, gate=np.zeros((L, H)), fill=fill) for ids in MEASURING]
+    assert points[-1].loss == pytest.approx(np.concatenate(losses).mean(), abs=1e-5)
+    by_name = list(curve(tiny, "the cat sat on the mat", HEADS[:1], method="position-mean"))
+    assert len(by_name) == 2
+
+
+@pytest.mark.parametrize(
+    ("heads", "words"),
+    [
+        ([(0, 0), (2, 0)], "L2 H0 is not in this model: layers count from 0 to 1"),
+        ([(0, 4)], "heads from 0 to 3"),
+        ([(0, 0), (1, 1), (0, 0)], "L0 H0 stands in the order twice"),
+    ],
+)
+def test_an_order_names_heads_that_are_there_once(tiny: Model, heads: list, words: str):
+    with pytest.raises(HeadNotFound, match=words):
+        list(curve(tiny, MEASURING, heads))
+
+
+def test_a_curve_needs_a_text_and_a_step(tiny: Model):
+    with pytest.raises(ShapeError, match="every = 0"):
+        next(curve(tiny, MEASURING, HEADS, every=0))
+    with pytest.raises(TextError, match="There is no text"):
+        next(curve(tiny, [], HEADS))
+    with pytest.raises(TextError, match="has 1 token"):
+        next(curve(tiny, [IDS, [3]], HEADS))
+
+
+# --- orders ---------------------------------------------------------------------------------------
+
+
+def by(scores: np.ndarray) -> list[tuple[int, int]]:
+    return [divmod(int(i), H) for i in np.argsort(scores.ravel(), kind="stable")]
+
+
+def test_orders_that_look_once(tiny: Model):
+    exact = np.mean([pruning.ablate_each_head(tiny, text) for text in CHOOSING], axis=0)
+    values = np.mean([pruning.value_importance(tiny, text) for text in CHOOSING], axis=0)
+    sure = np.mean([pruning.confidence(tiny, text) for text in CHOOSING], axis=0)
+    assert list(order(tiny, CHOOSING, "exact")) == by(exact)
+    assert list(order(tiny, CHOOSING, "worst first")) == by(exact)[::-1]
+    assert list(order(tiny, CHOOSING, "values")) == by(values)
+    assert list(order(tiny, CHOOSING, "confidence")) == by(sure)
+    assert list(order(tiny, CHOOSING, "gradient")) == by(
+        pruning.gradient_importance(tiny, CHOOSING)
+    )
+
+
+def test_greedy_takes_what_costs_least_now(tiny: Model):
+    gone: list[tuple[int, int]] = []
+    for head in order(tiny, CHOOSING, "greedy"):
+        costs = {
+            other: np.mean([outcome(tiny, ids, [*gone, other])[0].mean() for ids in CHOOSING])
+            for other in HEADS
+            if other not in gone
+        }
+        assert costs[head] <= min(costs.values()) + 1e-5
+        gone.append(head)
+    assert sorted(gone) == HEADS
+    assert gone != list(order(tiny, CHOOSING, "exact")), "it is another order"
+
+
+def test_greedy_costs_as_many_passes_as_it_says(tiny: Model, monkeypatch: pytest.MonkeyPatch):
+    counted = 0
+    real = pruning.orders.effects
+
+    def counting(*given: object, **named: object) -> np.ndarray:
+        nonlocal counted
+        found = real(*given, **named)
+        counted += int(np.isfinite(found).sum())
+        return found
+
+    monkeypatch.setattr(pruning.orders, "effects", counting)
+    list(order(tiny, CHOOSING, "greedy"))
+    assert counted == pruning.greedy_passes(tiny.config, n_texts=2) == 2 * 8 * 9 // 2
+
+
+def test_the_gradient_is_looked_at_again_after_each_head(tiny: Model):
+    gone: list[tuple[int, int]] = []
+    for head in order(tiny, CHOOSING, "gradient again"):
+        gate = pruning.gate_without(tiny.config, gone)
+        scores = pruning.gradient_importance(tiny, CHOOSING, gate=gate)
+        assert scores[head] == np.nanmin(scores)
+        gone.append(head)
+    assert sorted(gone) == HEADS
+
+
+def test_random_orders_are_seeded_and_whole(tiny: Model):
+    orders = [tuple(order(tiny, CHOOSING, "random", seed=seed)) for seed in range(10)]
+    assert len(set(orders)) == 10
+    assert all(sorted(one) == HEADS for one in orders)
+    assert orders[3] == tuple(order(tiny, CHOOSING, "random", seed=3))
+
+
+def test_a_strategy_that_is_not_there_is_told_at_once(tiny: Model):
+    with pytest.raises(ShapeError, match="strategy = 'best'; heads go by exact, worst first"):
+        order(tiny, CHOOSING, "best")  # type: ignore[arg-type]
+
+
+def test_the_order_of_scores():
+    scores = np.array([[0.5, np.nan, -1.0], [0.5, 0.0, 2.0]])
+    expected = [(0, 2), (1, 1), (0, 0), (1, 0), (1, 2)]
+    assert pruning.removal_order(scores) == expected
+    assert pruning.removal_order(scores, worst_first=True) == [
+        (1, 2), (0, 0), (1, 0), (1, 1), (0, 2),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("strategy", ["exact", "greedy", "gradient again"])
+def test_progress_tells_the_share_of_the_next_choice(tiny: Model, strategy: pruning.Strategy):
+    told: list[float] = []
+    next(order(tiny, CHOOSING, strategy, on_progress=told.append))
+    assert told == sorted(told)
+    assert told[-1] == pytest.approx(1.0)
+
+
+# --- what is read off -----------------------------------------------------------------------------
+
+
+def points_of(*losses: float) -> list[Point]:
+    return [Point(n, (), loss, 1.0) for n, loss in enumerate(losses)]
+
+
+def test_how_many_heads_can_go():
+    assert heads_within(points_of(4.0, 3.9, 4.04, 4.05, 4.0)) == 2  # what comes after is too late
+    assert heads_within(points_of(4.0, 4.3)) == 0
+    assert heads_within(points_of(4.0, 4.3), 0.1) == 1
+    assert heads_within(points_of(4.0, float("nan"), 4.0)) == 0
+    for points in ([], points_of(4.0, 4.0)[1:]):
+        with pytest.raises(ShapeError, match="first point is missing"):
+            heads_within(points)
+
+
+def test_a_band_is_as_wide_as_its_curves():
+    found = band([points_of(4, 5, 6), points_of(4, 7, 4, 9), points_of(4, 6, 5)])
+    assert [(b.n_removed, b.low, b.mean, b.high) for b in found] == [
+        (0, 4, 4, 4), (1, 5, 6, 7), (2, 4, 5, 6),
+    ]  # fmt: skip
+    with pytest.raises(ShapeError, match="no curve"):
+        band([])
+    with pytest.raises(ShapeError, match="different numbers"):
+        band([points_of(4, 5), points_of(4, 5)[1:]])
+
+
+def test_on_the_bundled_model_a_good_order_beats_chance_and_the_worst_does_not(bundled: Model):
+    """Chosen on some paragraphs, measured on others: half of the heads gone."""
+    choosing, measuring = (
+        reference_texts.choosing_texts()[:2],
+        reference_texts.measuring_texts()[:2],
+    )
+
+    def half(strategy: pruning.Strategy, seed: int = 0) -> float:
+        heads = list(order(bundled, choosing, strategy, seed=seed))[:12]
+        return list(curve(bundled, measuring, heads, every=12))[-1].loss
+
+    chance = [half("random", seed) for seed in range(10)]
+    assert half("exact") < min(chance)
+    assert half("gradient") < min(chance)
+    assert half("worst first") > np.mean(chance) + 0.5

@@ -1,0 +1,203 @@
+"""Estimates of importance, against differences, autograd and loops; intervals and ranks."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from support.models import some_ids, trace_of
+from support.pruning import HEADS, IDS, OTHER_IDS, H, L, model_of
+from tokenizers import Tokenizer
+from torch.nn import functional as F
+
+from mha_viz import pruning
+from mha_viz.errors import ShapeError
+from mha_viz.model import Model
+from mha_viz.pruning import Pass, gradient_importance, passes
+from mha_viz.pruning.estimates import ranks, t_quantile
+
+
+@pytest.fixture
+def model(gpt2: Callable[..., Any], tokenizer: Tokenizer) -> Model:
+    return model_of(gpt2(5), tokenizer)
+
+
+def loss_under(model: Model, ids: list[int], gate: torch.Tensor) -> torch.Tensor:
+    logits = model.network(torch.tensor([ids]), head_gate=gate)[0]
+    return F.cross_entropy(logits[:-1], torch.tensor(ids[1:]))
+
+
+# --- the gradient ---------------------------------------------------------------------------------
+
+
+def test_the_gradient_is_that_of_small_steps(model: Model):
+    """Central differences in float64: their error is of the order of the step squared."""
+    exact = Model(copy.deepcopy(model.network).double(), model.tokenizer, model.description)
+    found, step = gradient_importance(model, IDS), 1e-4
+    for layer, head in HEADS:
+        up, down = (torch.ones(L, H, dtype=torch.float64) for _ in range(2))
+        up[layer, head] += step
+        down[layer, head] -= step
+        slope = (loss_under(exact, IDS, up) - loss_under(exact, IDS, down)) / (2 * step)
+        assert found[layer, head] == pytest.approx(abs(float(slope)), abs=1e-5)
+    assert found.max() > 1e-2
+
+
+@pytest.mark.parametrize("size", [77, 10**6])
+def test_the_gradient_is_that_of_autograd_through_the_network(
+    model: Model, monkeypatch: pytest.MonkeyPatch, size: int
+):
+    monkeypatch.setattr(passes, "VOCABULARY_PART", size)
+    gate = torch.rand(L, H, generator=torch.Generator().manual_seed(3)).requires_grad_()
+    (expected,) = torch.autograd.grad(loss_under(model, IDS, gate), gate)
+    found = gradient_importance(model, IDS, gate=gate)
+    np.testing.assert_allclose(found, expected.abs().numpy(), atol=1e-6)
+
+
+def test_of_several_texts_the_absolute_value_comes_first(model: Model):
+    texts = [IDS, OTHER_IDS, some_ids(30, 300, 9)[0].tolist()]
+    signed = []
+    for ids in texts:
+        gate = torch.ones(L, H, requires_grad=True)
+        signed.append(torch.autograd.grad(loss_under(model, ids, gate), gate)[0].numpy())
+    found = gradient_importance(model, texts)
+    np.testing.assert_allclose(found, np.abs(signed).mean(0), atol=1e-6)
+    assert np.abs(found - np.abs(np.mean(signed, axis=0))).max() > 1e-3, "signs differ"
+
+
+def test_a_normalised_layer_has_length_one(model: Model):
+    plain = gradient_importance(model, IDS)
+    found = gradient_importance(model, IDS, normalize=True)
+    np.testing.assert_allclose((found**2).sum(1), 1.0, atol=1e-9)
+    np.testing.assert_allclose(found[0] / found[0, 0], plain[0] / plain[0, 0], rtol=1e-6)
+
+
+def test_the_gradient_towards_a_fill_is_that_of_small_steps(model: Model):
+    fill = pruning.make_fill(model, "position-mean", len(IDS), [OTHER_IDS])
+    found, step = gradient_importance(model, IDS, fill=fill), 1e-2
+    for head in HEADS:
+        sides = []
+        for sign in (1, -1):
+            gate = np.ones((L, H))
+            gate[head] += sign * step
+            sides.append(Pass.of(model, IDS, gate=gate, fill=fill).loss)
+        assert found[head] == pytest.approx(abs(sides[0] - sides[1]) / (2 * step), abs=2e-4)
+    assert np.abs(found - gradient_importance(model, IDS)).max() > 1e-2
+
+
+def test_the_gradient_works_where_nobody_wants_one(model: Model):
+    expected = gradient_importance(model, IDS)
+    with torch.inference_mode():
+        fill = pruning.make_fill(model, "mean", 24, [OTHER_IDS])
+        assert np.array_equal(gradient_importance(model, IDS), expected)
+        gradient_importance(model, IDS, fill=fill)
+    with torch.no_grad():
+        assert np.array_equal(gradient_importance(model, IDS), expected)
+    assert not any(p.requires_grad or p.grad is not None for p in model.network.parameters())
+
+
+def test_heads_that_are_gone_have_no_gradient(model: Model):
+    gate = pruning.gate_without(model.config, [(0, 1), (1, 3)])
+    found = gradient_importance(model, IDS, gate=gate)
+    assert np.argwhere(np.isnan(found)).tolist() == [[0, 1], [1, 3]]
+    normal = gradient_importance(model, IDS, gate=gate, normalize=True)
+    np.testing.assert_allclose(np.nansum(normal**2, axis=1), 1.0, atol=1e-9)
+
+
+# --- values and patterns --------------------------------------------------------------------------
+
+
+def test_values_and_confidence_equal_loops_over_a_trace(model: Model):
+    trace = trace_of(model.network.run(torch.tensor([IDS])), model.config)
+    values, sure = pruning.value_importance(model, IDS), pruning.confidence(model, IDS)
+    d_h = model.config.d_head
+    for layer, head in HEADS:
+        pattern, v = trace.pattern(layer, head), trace.v[layer, head]
+        W_O = model.network.blocks[layer].attn.W_O.weight.numpy()[:, head * d_h : (head + 1) * d_h]
+        moved, largest = [], []
+        for i in range(1, len(IDS)):
+            moved.append(sum(np.linalg.norm(pattern[i, j] * (W_O @ v[j])) for j in range(i + 1)))
+            largest.append(max(pattern[i, j] for j in range(i + 1)))
+        assert values[layer, head] == pytest.approx(np.mean(moved), abs=1e-5)
+        assert sure[layer, head] == pytest.approx(np.mean(largest), abs=1e-6)
+
+
+def test_marks_between_texts_do_not_count_for_confidence(bundled: Model):
+    text = "The king<|endoftext|> gave the queen"
+    trace, sure = bundled.trace(text), pruning.confidence(bundled, text)
+    words = [i for i, token in enumerate(trace.details) if token.kind != "special"]
+    assert 0 < len(words) < trace.n_tokens
+    for layer, head in ((0, 0), (3, 0), (2, 5)):
+        pattern = trace.pattern(layer, head)
+        largest = [max(pattern[i, j] for j in words) for i in words if i]
+        assert sure[layer, head] == pytest.approx(np.mean(largest), abs=1e-5)
+
+
+def test_random_scores_are_seeded(model: Model):
+    a, b = (pruning.random_importance(model.config, seed) for seed in (1, 2))
+    assert np.array_equal(a, pruning.random_importance(model.config, 1))
+    assert pruning.removal_order(a) != pruning.removal_order(b)
+
+
+# --- intervals and ranks --------------------------------------------------------------------------
+
+
+def test_an_estimate_grows_text_by_text(model: Model):
+    texts = [IDS, OTHER_IDS, some_ids(30, 300, 9)[0].tolist()]
+    each = [pruning.ablate_each_head(model, text) for text in texts]
+    found = list(pruning.over_texts(lambda text: pruning.ablate_each_head(model, text), texts))
+    assert [one.n for one in found] == [1, 2, 3]
+    assert np.isnan(found[0].half_width).all()
+    np.testing.assert_allclose(found[2].mean, np.mean(each, axis=0), atol=1e-12)
+    error = np.std(each, axis=0, ddof=1) / 3**0.5
+    np.testing.assert_allclose(found[2].high - found[2].mean, 4.302653 * error, rtol=1e-5)
+    np.testing.assert_allclose(found[2].mean - found[2].low, 4.302653 * error, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("degrees", "expected"),
+    [(1, 12.7062), (2, 4.30265), (4, 2.77645), (9, 2.26216), (23, 2.06866), (10**5, 1.95999)],
+)
+def test_the_quantiles_are_those_of_the_tables(degrees: int, expected: float):
+    assert t_quantile(degrees) == pytest.approx(expected, rel=1e-5)
+
+
+def test_an_interval_holds_the_mean_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    hits = 0
+    for _ in range(2000):
+        one = pruning.estimate(list(rng.normal(2.0, 1.0, (5, 1))))
+        hits += bool(one.low[0] <= 2.0 <= one.high[0])
+    assert hits / 2000 == pytest.approx(0.95, abs=0.02)  # four standard errors
+
+
+def test_ranks_share_what_is_equal():
+    values = np.array([3.0, 1.0, 3.0, 2.0, 3.0, 1.0])
+    expected = [sum(v < x for v in values) + (sum(v == x for v in values) - 1) / 2 for x in values]
+    assert ranks(values).tolist() == expected
+
+
+def test_rank_correlation():
+    rng = np.random.default_rng(1)
+    a, b = rng.random((4, 6)), rng.random((4, 6))
+    d = ranks(a.ravel()) - ranks(b.ravel())
+    expected = 1 - 6 * (d**2).sum() / (24 * (24**2 - 1))  # Spearman's own form, without ties
+    assert pruning.rank_correlation(a, b) == pytest.approx(expected, abs=1e-12)
+    assert pruning.rank_correlation(a, np.exp(a)) == pytest.approx(1.0)
+    assert pruning.rank_correlation(a, -a) == pytest.approx(-1.0)
+    tied = np.round(a, 1)
+    expected = np.corrcoef(ranks(tied.ravel()), ranks(b.ravel()))[0, 1]
+    assert pruning.rank_correlation(tied, b) == pytest.approx(expected, abs=1e-12)
+
+
+def test_what_cannot_be_ranked():
+    a = np.array([[1.0, 2.0, np.nan, 4.0]])
+    assert pruning.rank_correlation(a, np.array([[3.0, 1.0, 9.0, 0.0]])) == pytest.approx(-1.0)
+    assert np.isnan(pruning.rank_correlation(a, np.ones((1, 4))))
+    assert np.isnan(pruning.rank_correlation(a, np.full((1, 4), np.nan)))
+    with pytest.raises(ShapeError, match=r"\[1, 4\] and \[4\]"):
+        pruning.rank_correlation(a, a[0])
+    with pytest.raises(ShapeError, match="degrees = 0"):
+        t_quantile(0)

@@ -1,0 +1,61 @@
+"""Token ids traced as they are, and with heads taken away."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from support.models import random_gpt2
+
+from mha_viz.errors import ShapeError, TextError
+from mha_viz.model import Model
+
+TEXT = "the cat sat on the mat"
+
+
+def test_the_ids_of_a_text_give_its_trace(tiny: Model) -> None:
+    by_text = tiny.trace(TEXT)
+    by_ids = tiny.trace_ids(by_text.token_ids)
+    assert by_ids.text == TEXT
+    assert by_ids.details == by_text.details
+    for name in ("q", "k", "v", "logits"):
+        assert np.array_equal(getattr(by_ids, name), getattr(by_text, name))
+
+
+def test_ids_without_a_text_of_their_own_are_traced(tiny: Model) -> None:
+    ids = (299, 200, 0, 200)
+    assert tiny.trace_ids(np.array(ids)).token_ids == list(ids)  # type: ignore[arg-type]
+    assert tiny.trace_ids(ids).details[0].kind == "special"
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([], "There are 0 token ids; .* reads from 1 to 64 at once"),
+        ([1] * 65, "There are 65 token ids"),
+        ([0, 300], "reach from 0 to 300; .* knows those from 0 to 299"),
+        ([-1], "reach from -1 to -1"),
+        ([0.5], "is no list of token ids"),
+        ("cat", "is no list of token ids"),
+    ],
+)
+def test_other_ids_are_refused(tiny: Model, ids: Any, message: str) -> None:
+    with pytest.raises(TextError, match=message):
+        tiny.trace_ids(ids)
+
+
+@torch.inference_mode()
+def test_a_gate_takes_a_head_away(tiny: Model) -> None:
+    """As rows of c_proj set to zero do it in transformers."""
+    ids = tiny.trace(TEXT).token_ids
+    gate = np.ones((2, 4), dtype=np.float32)
+    gate[0, 2] = 0
+    gate.setflags(write=False)
+    theirs = random_gpt2(7)
+    theirs.transformer.h[0].attn.c_proj.weight[16:24] = 0
+    expected = theirs(torch.tensor([ids])).logits[0, -1].numpy()
+    gated = tiny.trace_ids(ids, head_gate=gate)
+    np.testing.assert_allclose(gated.logits, expected, rtol=0, atol=1e-5)
+    assert np.abs(gated.logits - tiny.trace_ids(ids).logits).max() > 1e-2
+    with pytest.raises(ShapeError, match=r"head_gate has shape \[3, 4\]"):
+        tiny.trace_ids(ids, head_gate=np.ones((3, 4), dtype=np.float32))
