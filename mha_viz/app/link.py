@@ -9,6 +9,9 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 UNBOUND = ("token", "key", "side", "window")  # what a press decides
 STAYS = 8.0  # seconds for which a word on a link is said
+# Option labels are values in links; where a label was reworded, links with the old one still open.
+RENAMED: dict[str, dict[str, str]] = {}  # key -> {value in old links: value now}
+SEVERAL = ("orders",)  # keys of widgets that hold several values
 LONGEST = 16_000  # characters of an encoded text; servers and chats cut or refuse far longer links
 _SCRIPT = (Path(__file__).parent / "link.js").read_text(encoding="utf-8")
 
@@ -23,6 +26,7 @@ def restore() -> None:
     context = get_script_run_ctx()
     if "link" not in state:
         state["link"] = dict(st.query_params.items())
+        _translate()
     elif context is None or not context.is_history_navigation:
         return
     state.pop("words", None)  # with the text of that link, what it chose in it comes back too
@@ -33,6 +37,17 @@ def restore() -> None:
     edges = window.split("-")
     whole = len(edges) == 4 and all(edge.isdecimal() for edge in edges)
     state["window"] = [int(edge[:6]) for edge in edges] if whole else None
+
+
+def _translate() -> None:
+    """Gives each widget what an old link calls by another name; its own seeding drops that name."""
+    state = st.session_state
+    for key, renamed in RENAMED.items():
+        values = st.query_params.get_all(key)
+        if not renamed.keys().isdisjoint(values):
+            taken = [renamed.get(value, value) for value in values]
+            state[key] = taken if key in SEVERAL else taken[0]
+            state["link"][key] = taken[-1]
 
 
 def keep(last: int) -> None:
