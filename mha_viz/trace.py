@@ -11,7 +11,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mha_viz.errors import HeadNotFound, ShapeError
+from mha_viz.errors import ShapeError
+from mha_viz.head import Head
 from mha_viz.tokens import Token
 
 Array = NDArray[np.float32]
@@ -139,12 +140,7 @@ class Trace:
             yield start, scores
 
     def _check(self, layer: int, head: int) -> None:
-        L, H = self.n_layers, self.n_heads
-        if not (0 <= layer < L and 0 <= head < H):
-            raise HeadNotFound(
-                f"L{layer} H{head} is not in {self.model}: "
-                f"layers count from 0 to {L - 1}, heads from 0 to {H - 1}."
-            )
+        Head(layer, head).check(self.n_layers, self.n_heads, model=self.model)
 
 
 def max_pool(pattern: Array, block: int) -> Array:

@@ -17,6 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mha_viz.head import Head
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from train import HELD_OUT, encode_corpus, held_out_loss
@@ -56,7 +58,7 @@ def report(name: str, scores: NDArray[np.float64], goal: float) -> None:
     """One line: the best head, the next ones, and the goal."""
     order = np.argsort(-scores, axis=None)[:3]
     H = scores.shape[1]
-    heads = ", ".join(f"L{i // H} H{i % H} {scores.flat[i]:.2f}" for i in order)
+    heads = ", ".join(f"{Head(i // H, i % H).label} {scores.flat[i]:.2f}" for i in order)
     print(f"{name:<42} {heads}   (goal {goal})")
 
 

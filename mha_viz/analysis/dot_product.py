@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mha_viz.errors import HeadNotFound, ShapeError
+from mha_viz.errors import ShapeError
+from mha_viz.head import Head
 from mha_viz.trace import Array, Trace
 
 Numbers = NDArray[np.float64]
@@ -201,12 +202,7 @@ def _strongest_first(found: Lines) -> Positions:
 
 
 def _check(trace: Trace, layer: int, head: int, *positions: int) -> None:
-    L, H = trace.n_layers, trace.n_heads
-    if not (0 <= layer < L and 0 <= head < H):
-        raise HeadNotFound(
-            f"L{layer} H{head} is not in {trace.model}: layers count from 0 to {L - 1}, heads "
-            f"from 0 to {H - 1}."
-        )
+    Head(layer, head).check(trace.n_layers, trace.n_heads, model=trace.model)
     for position in positions:
         if not 0 <= position < trace.n_tokens:
             raise ShapeError(

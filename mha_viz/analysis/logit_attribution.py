@@ -18,8 +18,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mha_viz.errors import HeadNotFound, ShapeError, TextError
+from mha_viz.errors import ShapeError, TextError
 from mha_viz.gpt2 import GPT2
+from mha_viz.head import Head
 from mha_viz.model import Model
 from mha_viz.trace import Array, Trace
 
@@ -189,15 +190,9 @@ class _Parts:
 
 def _W_O(network: GPT2, layer: int, head: int) -> Tensor:
     """The rows of W_O that a head writes through, `[d_h, C]`. Raises HeadNotFound."""
-    cfg = network.config
-    if not (0 <= layer < cfg.n_layers and 0 <= head < cfg.n_heads):
-        raise HeadNotFound(
-            f"L{layer} H{head} is not in this model: layers count from 0 to {cfg.n_layers - 1}, "
-            f"heads from 0 to {cfg.n_heads - 1}."
-        )
-    kept, d_h = cfg.kept_heads(layer), cfg.d_head
-    if head not in kept:
-        raise HeadNotFound(f"L{layer} H{head} was taken out of this model; choose another.")
+    cfg, d_h = network.config, network.config.d_head
+    kept = cfg.kept_heads(layer) if 0 <= layer < cfg.n_layers else []
+    Head(layer, head).check(cfg.n_layers, cfg.n_heads, kept, model="this model")
     start = kept.index(head) * d_h
     return network.blocks[layer].attn.W_O.weight[:, start : start + d_h].detach().T
 

@@ -17,8 +17,9 @@ from torch import Tensor
 
 from mha_viz.analysis.generation import GREEDY, Sampling, chooser, probabilities
 from mha_viz.attention import KVCache
-from mha_viz.errors import HeadNotFound, ShapeError, TextError
+from mha_viz.errors import ShapeError, TextError
 from mha_viz.gpt2 import GPT2
+from mha_viz.head import Head
 from mha_viz.model import Model
 from mha_viz.trace import Array
 
@@ -163,12 +164,9 @@ def looks(model: Model, step: Step, layer: int, head: int) -> Array:
     From its query and the keys in the cache. Raises HeadNotFound for a head that is not there.
     """
     config = model.config
-    if not (0 <= layer < config.n_layers and head in config.kept_heads(layer)):
-        raise HeadNotFound(
-            f"L{layer} H{head} is not in {model.description.name}, or was taken out of it. "
-            "Choose another head."
-        )
-    row = config.kept_heads(layer).index(head)
+    kept = config.kept_heads(layer) if 0 <= layer < config.n_layers else []
+    Head(layer, head).check(config.n_layers, config.n_heads, kept, model=model.description.name)
+    row = kept.index(head)
     attention = model.network.blocks[layer].attn
     q, k = step.queries[layer][row], step.keys[layer]
     shared = attention.n_heads // attention.n_kv_heads

@@ -37,7 +37,7 @@ def offer(view: View) -> None:
             return
         key = st.selectbox("Figure", list(pictures), key="take_figure")
         picture = pictures[key]
-        name = _file_name(f"{picture.name}-{view.at}")
+        name = _file_name(f"{picture.name}-{view.at.key}")
         if picture.plotted:
             _save(
                 key=f"save {key}",
@@ -62,7 +62,7 @@ def offer(view: View) -> None:
         st.download_button(
             "Capsule: all of this page",
             partial(export.page, TITLE, list(pictures.values()), facts, text),
-            f"capsule-{view.at}.html", "text/html", on_click="ignore", key="capsule",
+            f"capsule-{view.at.key}.html", "text/html", on_click="ignore", key="capsule",
             help="One file that opens offline: text, token ids, model and weights, versions, "
             "settings, all figures, and the link to this view",
         )  # fmt: skip
@@ -91,7 +91,7 @@ def of_model(view: View) -> dict[str, object]:
 def _of_view(view: View) -> dict[str, object]:
     trace = view.trace
     return of_model(view) | {
-        "Head": view.at,
+        "Head": view.at.key,
         "Colour": f"{view.scale}{', sink dimmed' if view.dim_sink else ''}, {view.theme.name}",
         "Tokens": f"{trace.n_tokens:,}; left out at the {trace.cut}: {trace.left_out:,}",
         "Token ids": trace.token_ids,

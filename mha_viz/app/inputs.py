@@ -17,6 +17,7 @@ from mha_viz.checkpoints import hub
 from mha_viz.errors import CheckpointError, SourceError
 from mha_viz.figures.scale import SCALES
 from mha_viz.figures.theme import THEMES
+from mha_viz.head import Head
 from mha_viz.heads.patterns import kept_heads
 from mha_viz.model import MAX_CHARACTERS, Model
 from mha_viz.trace import Cut, Trace
@@ -196,11 +197,9 @@ def _cut_input(sidebar: DeltaGenerator, loaded: Model, text: str) -> Cut:
     return cut
 
 
-def _head_input(
-    sidebar: DeltaGenerator, source: str, trace: Trace, *, waits: bool
-) -> tuple[int, int]:
-    options = [f"L{i}H{h}" for i in range(trace.n_layers) for h in kept_heads(trace, i)]
-    first = FIRST_HEAD.get(source, f"L{trace.n_layers // 2}H0")
+def _head_input(sidebar: DeltaGenerator, source: str, trace: Trace, *, waits: bool) -> Head:
+    options = [Head(i, h).key for i in range(trace.n_layers) for h in kept_heads(trace, i)]
+    first = FIRST_HEAD.get(source, Head(trace.n_layers // 2, 0).key)
     first = first if first in options else options[0]
     state = st.session_state
     if state.get("waits") and not waits and (asked := state["link"].get("at")) in options:
@@ -215,8 +214,7 @@ def _head_input(
     )  # fmt: skip
     if not waits and (word := link.strayed("at", at)):
         notice(word)
-    layer, head = at[1:].split("H")
-    return int(layer), int(head)
+    return Head.parse(at)
 
 
 def _looks(sidebar: DeltaGenerator) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.theme import NORMAL, STAGE, Theme, Type
 from mha_viz.figures.window import Window, clamp_window
+from mha_viz.head import Head
 from mha_viz.model import Description, Model
 from mha_viz.trace import Trace
 
@@ -38,9 +39,9 @@ class View:
         return self.model.description
 
     @property
-    def at(self) -> str:
-        """The head as links write it: L5H1."""
-        return f"L{self.layer}H{self.head}"
+    def at(self) -> Head:
+        """The selected head."""
+        return Head(self.layer, self.head)
 
     @property
     def window(self) -> Window | None:

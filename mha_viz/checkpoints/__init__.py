@@ -25,8 +25,9 @@ from mha_viz.assets import ASSETS
 from mha_viz.checkpoints.folder import read_weights, write_folder
 from mha_viz.checkpoints.names import adopt, gpt2_state, with_zeros
 from mha_viz.checkpoints.tensors import Progress, State
-from mha_viz.errors import CheckpointError, HeadNotFound, SourceError
+from mha_viz.errors import CheckpointError, SourceError
 from mha_viz.gpt2 import GPT2Config
+from mha_viz.head import Head
 from mha_viz.model import Description, Model
 
 __all__ = ["BUNDLED", "Model", "is_local", "load", "save", "write_zeroed"]
@@ -114,11 +115,7 @@ def write_zeroed(
     config = model.config
     state = with_zeros(gpt2_state(model.network), config)
     for layer, head in heads:
-        if not (0 <= layer < config.n_layers and 0 <= head < config.n_heads):
-            raise HeadNotFound(
-                f"L{layer} H{head} is not in {model.description.name}: layers count from 0 to "
-                f"{config.n_layers - 1}, heads from 0 to {config.n_heads - 1}."
-            )
+        Head(layer, head).check(config.n_layers, config.n_heads, model=model.description.name)
         name = f"transformer.h.{layer}.attn.c_proj.weight"
         rows = slice(head * config.d_head, (head + 1) * config.d_head)
         state[name] = state[name].clone()  # what was contiguous already is the model's own

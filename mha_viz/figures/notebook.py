@@ -1,5 +1,6 @@
 """Figures from a trace in one call, for notebooks; the app draws the same ones.
 
+from mha_viz.head import Head
 from mha_viz.checkpoints import load
 from mha_viz.figures.notebook import all_heads, head_view, one_head
 one_head(load("gpt2").trace("When Mary and John went to the store"), 5, 1)
@@ -16,6 +17,7 @@ from mha_viz.figures.heatmap import head_heatmap
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.theme import THEMES
 from mha_viz.figures.window import Window
+from mha_viz.head import Head
 from mha_viz.trace import Trace
 
 
@@ -37,7 +39,7 @@ def one_head(
     figure = head_heatmap(
         trace.pattern(layer, head), trace.tokens, colours, window=window, scale=scale
     )
-    return _framed(figure, f"{trace.model} L{layer} H{head}", size, size, colours.page)
+    return _framed(figure, f"{trace.model} {Head(layer, head).label}", size, size, colours.page)
 
 
 def all_heads(
@@ -70,7 +72,7 @@ def head_view(
     """
     colours = THEMES[theme]
     found = [
-        (f"L{layer} H{head}",
+        (Head(layer, head).label,
          dot_product.lines(trace.pattern(layer, head), most=most, threshold=threshold))
         for layer, head in heads
     ]  # fmt: skip

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mha_viz.errors import ShapeError
+from mha_viz.head import Head
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +72,7 @@ def check(role: Role, frame: "pd.DataFrame") -> Verdict:
     row = frame[(frame["layer"] == role.layer) & (frame["head"] == role.head)]
     if len(row) != 1:
         raise ShapeError(
-            f"The table has {len(row)} rows for L{role.layer} H{role.head}; expected one. "
+            f"The table has {len(row)} rows for {Head(role.layer, role.head).label}; expected one. "
             "Measure the model that the role belongs to."
         )
     if role.measure is None or role.measure not in frame.columns:

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mha_viz.errors import HeadNotFound, ShapeError
+from mha_viz.errors import ShapeError
+from mha_viz.head import Head
 from mha_viz.heads.patterns import Numbers, kept_heads
 from mha_viz.trace import Array, Trace
 
@@ -36,8 +37,8 @@ def distances(
     Raises HeadNotFound for a head that is not there.
     """
     this = trace.pattern(layer, head)
-    if head not in kept_heads(trace, layer):
-        raise HeadNotFound(f"L{layer} H{head} was taken out of this model; choose another.")
+    kept = kept_heads(trace, layer)
+    Head(layer, head).check(trace.n_layers, trace.n_heads, kept, model=trace.model)
     found = np.full((trace.n_layers, trace.n_heads), np.nan)
     for number in range(trace.n_layers):
         for other in kept_heads(trace, number):

@@ -10,6 +10,7 @@
 Nothing here changes a model; what is removed is an argument, and what was found is a value.
 """
 
+from mha_viz.head import Head
 from mha_viz.pruning.ablation import Scores, ablate_each_head, effects, losses
 from mha_viz.pruning.curves import Band, Point, band, curve, heads_within
 from mha_viz.pruning.effect import Candidate, divergence, next_tokens, pattern_change
@@ -20,7 +21,7 @@ from mha_viz.pruning.importance import (
     random_importance,
     value_importance,
 )
-from mha_viz.pruning.inputs import Head, Text, all_heads, gate_without, pieces
+from mha_viz.pruning.inputs import Text, all_heads, gate_without, pieces
 from mha_viz.pruning.orders import STRATEGIES, Strategy, greedy_passes, order, removal_order
 from mha_viz.pruning.passes import ZERO, Fill, Pass
 from mha_viz.pruning.replacements import METHODS, Method, make_fill

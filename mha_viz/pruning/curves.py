@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from mha_viz.errors import HeadNotFound, ShapeError
+from mha_viz.head import Head
 from mha_viz.model import Model
-from mha_viz.pruning.inputs import Head, Text, check_head, one_or_many, token_ids
+from mha_viz.pruning.inputs import Text, check_head, one_or_many, token_ids
 from mha_viz.pruning.passes import Fill, Pass
 from mha_viz.pruning.replacements import Method, fill_for
 
@@ -64,7 +65,7 @@ def curve(
         for head in fresh:
             check_head(model.config, *head)
             if head in gone:
-                raise HeadNotFound(f"L{head[0]} H{head[1]} stands in the order twice.")
+                raise HeadNotFound(f"{Head(head[0], head[1]).label} stands in the order twice.")
             gone.append(head)
         passes = [one.without(gone, fill) for one in passes]
         yield _point(passes, whole, gone, len(fresh))

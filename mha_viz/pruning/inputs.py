@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mha_viz.errors import HeadNotFound, ShapeError, TextError
+from mha_viz.errors import ShapeError, TextError
 from mha_viz.gpt2 import GPT2Config
+from mha_viz.head import Head
 from mha_viz.model import Model
 
 Text: TypeAlias = str | Sequence[int]  # as typed, or as token ids
-Head: TypeAlias = tuple[int, int]  # layer and head, both from 0
 
 
 def token_ids(model: Model, text: Text) -> Tensor:
@@ -101,20 +101,16 @@ def gate_without(config: GPT2Config, heads: Iterable[Head]) -> Tensor:
 
 
 def check_head(config: GPT2Config, layer: int, head: int) -> None:
-    """Raises HeadNotFound for a head outside of the model, or taken out of it."""
+    """Raises HeadNotFound for a head outside of the model, or pruned from it."""
     L, H = config.n_layers, config.n_heads
-    if not (0 <= layer < L and 0 <= head < H):
-        raise HeadNotFound(
-            f"L{layer} H{head} is not in this model: layers count from 0 to {L - 1}, heads from "
-            f"0 to {H - 1}."
-        )
-    if head not in config.kept_heads(layer):
-        raise HeadNotFound(f"L{layer} H{head} was taken out of this model before.")
+    kept = config.kept_heads(layer) if 0 <= layer < L else ()
+    Head(layer, head).check(L, H, kept, model="this model")
 
 
 def all_heads(config: GPT2Config) -> list[Head]:
     """The heads that the model has, layer by layer."""
-    return [(layer, head) for layer in range(config.n_layers) for head in config.kept_heads(layer)]
+    L = config.n_layers
+    return [Head(layer, head) for layer in range(L) for head in config.kept_heads(layer)]
 
 
 def _ids(model: Model, text: Text) -> list[int]:

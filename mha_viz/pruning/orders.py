@@ -11,6 +11,7 @@ import numpy as np
 
 from mha_viz.errors import ShapeError
 from mha_viz.gpt2 import GPT2Config
+from mha_viz.head import Head
 from mha_viz.model import Model
 from mha_viz.pruning.ablation import Scores, ablate_each_head, effects
 from mha_viz.pruning.importance import (
@@ -19,7 +20,7 @@ from mha_viz.pruning.importance import (
     random_importance,
     value_importance,
 )
-from mha_viz.pruning.inputs import Head, Text, all_heads, gate_without, one_or_many
+from mha_viz.pruning.inputs import Text, all_heads, gate_without, one_or_many
 from mha_viz.pruning.passes import ZERO, Fill, Pass
 from mha_viz.pruning.replacements import Progress
 
@@ -44,7 +45,7 @@ def removal_order(scores: Scores, *, worst_first: bool = False) -> list[Head]:
 
     Equal scores keep the order of layers and heads. `worst_first` takes what matters most first.
     """
-    heads = [(int(layer), int(head)) for layer, head in np.argwhere(np.isfinite(scores))]
+    heads = [Head(int(layer), int(head)) for layer, head in np.argwhere(np.isfinite(scores))]
     return sorted(heads, key=lambda head: -scores[head] if worst_first else scores[head])
 
 

@@ -23,8 +23,9 @@ from mha_viz.attention import (
 )
 from mha_viz.errors import ShapeError
 from mha_viz.gpt2 import GPT2, Block
+from mha_viz.head import Head
 from mha_viz.model import Model
-from mha_viz.pruning.inputs import Head, Text, gate_without, token_ids
+from mha_viz.pruning.inputs import Text, gate_without, token_ids
 from mha_viz.trace import Array
 
 VOCABULARY_PART = 4096  # unembedded at a time: logits that fit the processor's cache, not [T, V]

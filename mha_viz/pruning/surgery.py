@@ -16,8 +16,9 @@ from torch import Tensor
 from mha_viz.attention import MultiHeadAttention
 from mha_viz.errors import ShapeError
 from mha_viz.gpt2 import GPT2, GPT2Config
+from mha_viz.head import Head
 from mha_viz.model import Model
-from mha_viz.pruning.inputs import Head, Text, all_heads, check_head, token_ids
+from mha_viz.pruning.inputs import Text, all_heads, check_head, token_ids
 from mha_viz.pruning.replacements import Progress
 
 

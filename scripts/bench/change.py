@@ -34,6 +34,7 @@ from bench.common import (
 )  # fmt: skip
 from bench.compute import both
 from bench.server import DRAWN, IDLE, MAP, PATIENCE, server
+from mha_viz.head import Head
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -121,7 +122,7 @@ def snake() -> Iterator[tuple[str, str]]:
         for step, head in enumerate(heads):
             if layer or step:
                 key = "ArrowDown" if not step else "ArrowRight" if forth else "ArrowLeft"
-                yield key, f"L{layer} H{head}"
+                yield key, Head(layer, head).label
 
 
 def opened(browser: "Browser", address: str, model: str = "bundled") -> "Page":

@@ -18,6 +18,7 @@ from bench.common import NotMeasured, Row, at_least, show, text_of, turns
 from bench.compute import both
 from mha_viz import pruning
 from mha_viz.checkpoints import load
+from mha_viz.head import Head
 
 N_TOKENS = 64
 MEASURED = [(layer, 5 * layer % 12) for layer in range(12)]
@@ -107,4 +108,6 @@ def check_equal() -> None:
     for head, loss in zip(MEASURED, hook_loop(), strict=True):
         difference = abs(found[head] + whole - loss)
         if difference > EQUAL:
-            raise NotMeasured(f"without L{head[0]} H{head[1]} the losses differ: {difference:.1e}.")
+            raise NotMeasured(
+                f"without {Head(head[0], head[1]).label} the losses differ: {difference:.1e}."
+            )

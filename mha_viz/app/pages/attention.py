@@ -37,7 +37,7 @@ def show(view: View) -> None:
         measures(view)
     with right:
         caption(
-            f"L{view.layer} H{view.head}",
+            view.at.label,
             "a row asks, a column is read",
             "; each row adds up to 1.",
         )
@@ -96,7 +96,7 @@ def measures(view: View) -> None:
     )
     with st.container(key="measures"):
         caption(
-            f"L{view.layer} H{view.head}",
+            view.at.label,
             f"on this text, mean over tokens 1 to {view.trace.n_tokens - 1}; it looks "
             f"{found.distance:.1f} tokens back on average.",
         )
@@ -193,4 +193,4 @@ def _alt(view: View) -> str:
     best = row.argsort()[::-1][:3]
     looks = [f"{trace.tokens[k]} ({k}) {row[k]:.2f}" for k in best if row[k] >= LEAST]
     told = ", ".join(looks) or "every token a little"
-    return f"Pattern of {view.at}: {trace.tokens[query]} ({query}) looks at {told}."
+    return f"Pattern of {view.at.label}: {trace.tokens[query]} ({query}) looks at {told}."

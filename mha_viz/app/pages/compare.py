@@ -24,6 +24,7 @@ from mha_viz.app.work.waiting import Place, awaited, places
 from mha_viz.export import head_table
 from mha_viz.figures.head_map import head_map
 from mha_viz.figures.values import matrix_heatmap
+from mha_viz.head import Head
 from mha_viz.trace import Trace
 
 AGAINST = ["another text", "another model", "without heads"]
@@ -205,7 +206,7 @@ def _clicked() -> None:
     points = st.session_state["change_map"]["selection"]["points"]
     if points:
         layer, head, *_ = points[0]["customdata"]
-        st.session_state["at"] = f"L{layer}H{head}"
+        st.session_state["at"] = Head(layer, head).key
 
 
 def _most(view: View, change: Change) -> None:
@@ -216,9 +217,11 @@ def _most(view: View, change: Change) -> None:
             if not np.isfinite(change.distance[layer, head]):
                 continue
             st.button(
-                f"L{layer} H{head} · {change.distance[layer, head]:.2f}",
-                key=f"change L{layer}H{head}", on_click=_choose, args=(f"L{layer}H{head}",),
-            )  # fmt: skip
+                f"{Head(layer, head).label} · {change.distance[layer, head]:.2f}",
+                key=f"change {Head(layer, head).key}",
+                on_click=_choose,
+                args=(Head(layer, head).key,),
+            )
     names = ["distance", "elsewhere before", "elsewhere after"]
     values = (change.distance, change.elsewhere_a, change.elsewhere_b)
     download_table("change.csv", *head_table(names, *values))
@@ -231,9 +234,9 @@ def _choose(at: str) -> None:
 def _patterns(view: View, other: Other, alignment: Alignment) -> None:
     a, b = compare.aligned_patterns(view.trace, other.trace, view.layer, view.head, alignment)
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        notice(f"L{view.layer} H{view.head} was taken out of one of the two models.")
+        notice(f"{view.at.label} was taken out of one of the two models.")
         return
-    name = f"L{view.layer} H{view.head}"
+    name = view.at.label
     if (view.layer, view.head) in other.off:
         notice(f"{name} is off: it writes nothing now; its pattern is only where it would look.")
     tokens = [view.trace.tokens[i] for i in alignment.a]

@@ -14,7 +14,7 @@ def title_line(view: View, title: str) -> None:
     st.html(
         f'<div class="lead"><h1>{title}</h1><span>{escaped(model_name(view))} · '
         f"{trace.n_layers} layers × {trace.n_heads} heads · {n:,} token{'s' * (n != 1)} · "
-        f"<b>L{view.layer} H{view.head}</b> chosen</span></div>"
+        f"<b>{view.at.label}</b> chosen</span></div>"
     )
 
 

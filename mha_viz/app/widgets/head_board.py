@@ -1,6 +1,5 @@
 """The board of heads: a component that switches them off and on, and the choice in the link."""
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,6 @@ _board = st.components.v2.component(
     css=(_HERE / "head_board.css").read_text(encoding="utf-8"),
     js=(_HERE / "head_board.js").read_text(encoding="utf-8"),
 )
-_NAME = re.compile(r"L(\d{1,4}) ?H(\d{1,4})", re.IGNORECASE)
 HISTORY = 100  # steps that can be undone
 
 
@@ -46,13 +44,13 @@ def heads_off(view: View) -> tuple[Head, ...]:
     here = set(pruning.all_heads(view.model.config))
     strayed = [head for head in named if head not in here]
     if strayed:
-        gone = ", ".join(f"L{layer} H{head}" for layer, head in strayed[:5])
+        gone = ", ".join(Head(layer, head).label for layer, head in strayed[:5])
         notice(f"{view.about.name} has no {gone}: left out of what is switched off.")
     elif typed and not named:
         notice(f"“{typed[:60]}” names no head; write L3H4-L0H1, for example.")
     off = tuple(head for head in named if head in here)
     state["off_kept"], state["off_now"] = typed or "", off
-    noted(Heads_off=", ".join(f"L{layer} H{head}" for layer, head in off) or "none")
+    noted(Heads_off=", ".join(Head(layer, head).label for layer, head in off) or "none")
     return off
 
 
@@ -66,7 +64,7 @@ def board(
     trace, theme = view.trace, view.theme
     here = set(pruning.all_heads(view.model.config))
     gone = [
-        f"L{i}H{h}"
+        Head(i, h).key
         for i in range(trace.n_layers)
         for h in range(trace.n_heads)
         if (i, h) not in here
@@ -77,9 +75,9 @@ def board(
         data={
             "n_layers": trace.n_layers,
             "n_heads": trace.n_heads,
-            "off": [f"L{layer}H{head}" for layer, head in off],
+            "off": [Head(layer, head).key for layer, head in off],
             "gone": gone,
-            "chosen": view.at,
+            "chosen": view.at.key,
             "image": "" if pooled is None else _image(view.words, theme.name, view, pooled),
             "values": None if values is None else _coloured(values, theme, unit),
             "stage": view.stage,
@@ -108,7 +106,7 @@ def buttons(view: View) -> None:
         )  # fmt: skip
         st.button("All on", on_click=switch, args=((),), icon=":material/restart_alt:")
         others = set(pruning.all_heads(view.model.config)) - {(view.layer, view.head)}
-        st.button(f"All but {view.at}", on_click=switch, args=(tuple(others),))
+        st.button(f"All but {view.at.label}", on_click=switch, args=(tuple(others),))
 
 
 def switch(off: Iterable[Head]) -> None:
@@ -130,7 +128,7 @@ def _remember(new: tuple[Head, ...]) -> bool:
 
 def _set(off: tuple[Head, ...]) -> None:
     state = st.session_state
-    state["off"] = "-".join(f"L{layer}H{head}" for layer, head in off)
+    state["off"] = "-".join(Head(layer, head).key for layer, head in off)
     state["board_seq"] = state.get("board_seq", 0) + 1
 
 
@@ -156,7 +154,7 @@ def _on_choice() -> None:
 
 
 def _named(text: str) -> tuple[Head, ...]:
-    return tuple(sorted({(int(m[1]), int(m[2])) for m in _NAME.finditer(text)}))
+    return tuple(sorted(Head.find_all(text)))
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -170,7 +168,7 @@ def _coloured(values: NDArray[np.float64], theme: Theme, unit: str) -> dict[str,
     """A colour and words for each head, on the diverging scale; NaN has none."""
     top = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
     return {
-        f"L{layer}H{head}": {
+        Head(layer, head).key: {
             "colour": mix(theme, float(value) / top),
             "text": f"{value:+.4f} {unit}".replace("-", "−"),
         }

@@ -42,7 +42,7 @@ def token_strip(view: View) -> None:
             "pattern": pack(pattern),
             "n_layers": trace.n_layers,
             "n_heads": trace.n_heads,
-            "at": view.at,
+            "at": view.at.key,
             "token": view.token,
             "window": view.window_edges,
             "block": (view.window or whole(trace.n_tokens)).block,  # tokens a cell of the heatmap

@@ -161,7 +161,7 @@ def test_heads_that_share_keys_or_were_taken_out(tiny: Model) -> None:
     np.testing.assert_allclose(effects.total, trace.logits, rtol=0, atol=1e-4)
     assert np.isnan(effects.heads[0, 1]).all()
     assert np.isfinite(value_norms(pruned, trace, 0, 2)).all()
-    with pytest.raises(HeadNotFound, match="L0 H1 was taken out"):
+    with pytest.raises(HeadNotFound, match="L0 H1 has been pruned"):
         value_norms(pruned, trace, 0, 1)
 
 

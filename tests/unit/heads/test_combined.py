@@ -161,7 +161,7 @@ def test_heads_are_found_by_how_much_they_overlap() -> None:
     gone = without(trace, (1, 1))
     assert np.isnan(distances(gone, 0, 0)[1, 1])
     assert [at[:2] for at in most_alike(distances(gone, 0, 0), 0, 0)] == [(1, 0), (0, 1)]
-    with pytest.raises(HeadNotFound, match="was taken out"):
+    with pytest.raises(HeadNotFound, match="has been pruned"):
         distances(gone, 1, 1)
 
 

@@ -201,7 +201,7 @@ def test_numbers_of_heads_need_neither_torch_nor_pandas_to_import() -> None:
     code = (
         "import sys, mha_viz.heads; print({'torch', 'pandas', 'transformers'} & set(sys.modules))"
     )
-    root = Path(__file__).resolve().parent.parent
+    root = Path(__file__).resolve().parents[3]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
     assert done.stdout.strip() == "set()", done.stderr
 

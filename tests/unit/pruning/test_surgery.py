@@ -84,7 +84,7 @@ def test_pruned_twice_is_pruned_once(tiny: Model):
     assert once.config == twice.config
     a, b = once.state_dict(), twice.state_dict()
     assert all(torch.equal(a[name], b[name]) for name in a)
-    with pytest.raises(HeadNotFound, match="L0 H2 was taken out of this model before"):
+    with pytest.raises(HeadNotFound, match="L0 H2 has been pruned from this model"):
         prune(once, [(0, 2)])
 
 

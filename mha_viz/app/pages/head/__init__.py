@@ -18,6 +18,6 @@ def show(view: View) -> None:
     """The chosen part; a head that was taken out of its model has nothing to show."""
     part = one_of("Part", list(PARTS), next(iter(PARTS)), "look", named=False)
     if view.head not in kept_heads(view.trace, view.layer):
-        problem(f"L{view.layer} H{view.head} was taken out of this model. Choose another head.")
+        problem(f"{view.at.label} was taken out of this model. Choose another head.")
         return
     PARTS[part](view)

@@ -194,8 +194,8 @@ def _path(view: View) -> None:
             square(_map_figure(view, name), f"why_{name}", _alt(view, name))
     part_shown(view)
     with st.container(horizontal=True):
-        save("Scores as CSV", f"{view.at}_scores.csv", lambda: _whole(view), view)
-        save("Weights as CSV", f"{view.at}_weights.csv", lambda: seen_weights(view), view)
+        save("Scores as CSV", f"{view.at.key}_scores.csv", lambda: _whole(view), view)
+        save("Weights as CSV", f"{view.at.key}_weights.csv", lambda: seen_weights(view), view)
 
 
 def _map_figure(view: View, name: str) -> go.Figure:
@@ -244,7 +244,7 @@ def _alt(view: View, name: str) -> str:
     seen = _values(view, name)
     T = len(seen)
     if name == "weights":
-        return f"Weights of {view.at}, {T} queries by {T} keys; each row adds up to 1."
+        return f"Weights of {view.at.label}, {T} queries by {T} keys; each row adds up to 1."
     what = "Scores under the mask" if name == "masked" else "Scores of every pair"
     return f"{what}, {T} queries by {T} keys, from {np.nanmin(seen):.2f} to {np.nanmax(seen):.2f}."
 

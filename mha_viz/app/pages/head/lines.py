@@ -21,6 +21,7 @@ from mha_viz.app.widgets.tables import table
 from mha_viz.app.work import models
 from mha_viz.figures.head_view import head_view
 from mha_viz.figures.theme import THEMES
+from mha_viz.head import Head
 from mha_viz.heads.patterns import kept_heads
 
 _HERE = Path(__file__).parent
@@ -45,7 +46,6 @@ LISTED = 40  # lines of the table
 NAMED = 3  # lines of the sentence that tells the drawing
 DIRECTIONS = ["vertical", "horizontal"]
 HEADER = ["head", "from", "token from", "to", "token to", "weight"]
-Head = tuple[int, int]
 
 
 def show(view: View) -> None:
@@ -84,7 +84,7 @@ def show(view: View) -> None:
     rows = _rows(view, heads, sent)
     with right:
         _table(rows)
-    named = [(f"L{layer} H{head}", one) for (layer, head), one in zip(heads, sent, strict=True)]
+    named = [(Head(layer, head).label, one) for (layer, head), one in zip(heads, sent, strict=True)]
     aside(
         lambda: head_view(
             named, view.trace.tokens, view.theme, upright=direction == DIRECTIONS[0],
@@ -98,27 +98,27 @@ def show(view: View) -> None:
 def _heads(view: View) -> list[Head]:
     """The chosen head, and those beside it that the link carries."""
     trace = view.trace
-    options = [f"L{i}H{h}" for i in range(trace.n_layers) for h in kept_heads(trace, i)]
+    options = [Head(i, h).key for i in range(trace.n_layers) for h in kept_heads(trace, i)]
     state = st.session_state
     if gone := [name for name in state.get("beside") or [] if name not in options]:
         state["beside"] = [name for name in state["beside"] if name in options]
         notice(f"{view.about.name} has no {', '.join(gone[:5])}: left out of the lines.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         beside = st.multiselect(
-            f"Heads beside L{view.layer} H{view.head}", options, key="beside",
+            f"Heads beside {view.at.label}", options, key="beside",
             bind="query-params", max_selections=HEADS - 1, placeholder="of any layer, up to 7",
         )  # fmt: skip
         layer = _around(view)
         st.button(
             f"{'All' if len(layer) == len(kept_heads(trace, view.layer)) else len(layer)} heads of "
             f"layer {view.layer}",
-            on_click=_beside, args=([f"L{i}H{h}" for i, h in layer if h != view.head],),
+            on_click=_beside, args=([Head(i, h).key for i, h in layer if h != view.head],),
             key="lines_layer",
         )  # fmt: skip
     if word := link.strayed("beside", beside):
         notice(word)
-    named = dict.fromkeys([view.at, *beside])
-    return [(int(layer), int(head)) for layer, head in (n[1:].split("H") for n in named)][:HEADS]
+    named = dict.fromkeys([view.at.key, *beside])
+    return [Head.parse(name) for name in named][:HEADS]
 
 
 def _around(view: View) -> list[Head]:
@@ -127,7 +127,7 @@ def _around(view: View) -> list[Head]:
     if len(kept) > HEADS:
         at = kept.index(view.head)
         kept = (kept + kept)[at : at + HEADS]
-    return [(view.layer, head) for head in kept]
+    return [Head(view.layer, head) for head in kept]
 
 
 def _beside(names: list[str]) -> None:
@@ -168,7 +168,7 @@ def _draw(view: View, heads: list[Head], sent: list[Lines], direction: str) -> N
             "tokens": list(view.trace.tokens),
             "words": view.words,
             "heads": [
-                {"name": f"L{layer} H{head}", "lines": pack(one), "at_rest": len(few)}
+                {"name": Head(layer, head).label, "lines": pack(one), "at_rest": len(few)}
                 for (layer, head), one, few in zip(heads, sent, at_rest, strict=True)
             ],
             "direction": direction,
@@ -210,7 +210,7 @@ def _rows(view: View, heads: list[Head], sent: list[Lines]) -> list[list[Any]]:
     """A row for each line, the strongest first, under HEADER."""
     tokens = view.trace.tokens
     lines = [
-        (float(weight), f"L{layer} H{head}", int(i), int(j))
+        (float(weight), Head(layer, head).label, int(i), int(j))
         for (layer, head), one in zip(heads, sent, strict=True)
         for i, j, weight in zip(one.queries, one.keys, one.weights, strict=True)
     ]

@@ -66,14 +66,14 @@ def show(view: View) -> None:
 
 def _picture(view: View, name: str) -> None:
     way = WAYS[name]
-    caption(f"L{view.layer} H{view.head}, {name}", way.words)
+    caption(f"{view.at.label}, {name}", way.words)
     found = _values(view, name)
     if np.isnan(found).all():
         st.info("The first token is all there is: type a second one.")
         return
     square(_figure(view, name, found), "sink_map", _alt(view, name, found))
     part_shown(view)
-    save("Numbers as CSV", f"{view.at}_{way.name}.csv", lambda: _values(view, name), view)
+    save("Numbers as CSV", f"{view.at.key}_{way.name}.csv", lambda: _values(view, name), view)
 
 
 def _values(view: View, name: str) -> Array:
@@ -99,7 +99,7 @@ def _alt(view: View, name: str, found: Array) -> str:
     query, key = np.unravel_index(np.nanargmax(found), found.shape)
     tokens = view.trace.tokens
     return (
-        f"Pattern of {view.at}, {name}: the largest of {len(found)} by {len(found)} is "
+        f"Pattern of {view.at.label}, {name}: the largest of {len(found)} by {len(found)} is "
         f"{found[query, key]:.3g}, from {tokens[query]} ({query}) to {tokens[key]} ({key})."
     )
 

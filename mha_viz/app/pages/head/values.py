@@ -38,7 +38,7 @@ def show(view: View) -> None:
     left, right = st.columns(2, gap="small")
     with left:
         caption("Weights α", "a row asks, a column is read; each row adds up to 1; colour = √.")
-        square(weight_map(view), "values_weights", f"Weights of {view.at}.")
+        square(weight_map(view), "values_weights", f"Weights of {view.at.label}.")
     with right:
         moved(view, "values_moved")
     part_shown(view)
@@ -69,7 +69,7 @@ def moved(view: View, key: str) -> None:
     figure = _map(
         view.words, view.layer, view.head, view.window, view.stage, view.theme.name, _view=view
     )
-    square(figure, key, f"Value-weighted attention of {view.at}: the largest is {top:.3g}.")
+    square(figure, key, f"Value-weighted attention of {view.at.label}: the largest is {top:.3g}.")
 
 
 def amounts(view: View) -> Array:
@@ -121,8 +121,13 @@ def _compared(view: View) -> None:
         "key may send a short vector. b_O reaches every position and belongs to no head."
     )
     with st.container(horizontal=True):
-        save("Weights as CSV", f"{view.at}_weights.csv", lambda: seen_weights(view), view)
-        save("Value-weighted as CSV", f"{view.at}_value_weighted.csv", lambda: amounts(view), view)
+        save("Weights as CSV", f"{view.at.key}_weights.csv", lambda: seen_weights(view), view)
+        save(
+            "Value-weighted as CSV",
+            f"{view.at.key}_value_weighted.csv",
+            lambda: amounts(view),
+            view,
+        )
 
 
 def _next_token(view: View) -> None:
@@ -140,7 +145,7 @@ def _next_token(view: View) -> None:
     ):  # fmt: skip
         return
     found, _ = results(
-        f"effect {view.words} {view.at} {view.token}", partial(_effect, view), total=1,
+        f"effect {view.words} {view.at.key} {view.token}", partial(_effect, view), total=1,
         what="heads", slot="effect",
     )  # fmt: skip
     if not found:

@@ -1,7 +1,7 @@
 """Several texts: the passport as a mean over them, each traced by itself."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -16,6 +16,7 @@ from mha_viz.app.widgets.chart import made_of
 from mha_viz.app.widgets.choices import a_text, one_of
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.work.progress import Told, results
+from mha_viz.head import Head
 from mha_viz.heads import MEASURES, Batch
 from mha_viz.heads.measures import ON_RANDOM_TOKENS
 
@@ -139,7 +140,14 @@ def _table(batch: Batch, measure: str, frame: "pd.DataFrame") -> None:
         "there are two or more.",
     )
     rows = [
-        [f"L{int(row['layer'])} H{int(row['head'])}", *(rounded(row[measure + e]) for e in ENDS)]
+        [
+            _head(row).label,
+            *(rounded(row[measure + e]) for e in ENDS),
+        ]
         for _, row in frame.iterrows()
     ]
     filled(["head", "mean", "low", "high"], rows, height=360)
+
+
+def _head(row: "pd.Series[Any]") -> Head:
+    return Head(int(row["layer"]), int(row["head"]))

@@ -20,6 +20,7 @@ from mha_viz.app.work.progress import Told, results
 from mha_viz.app.work.waiting import Place, awaited, places
 from mha_viz.export import head_table
 from mha_viz.figures.head_map import head_map
+from mha_viz.head import Head
 from mha_viz.heads import MEASURES, NOT_MEASURED
 from mha_viz.heads.measures import ON_RANDOM_TOKENS
 from mha_viz.heads.profile import with_interval
@@ -115,7 +116,7 @@ def heads_by(view: View, frame: "pd.DataFrame", name: str, *, over: str = "") ->
         figure, key="head_numbers", on_select=_clicked,
         selection_mode="points", height=min(560, 60 + 44 * shape[0]),
         table=lambda: head_table([name], values),
-        alt=f"{measure.title}: largest at L{best[0]} H{best[1]}, {values[best]:.3f}.",
+        alt=f"{measure.title}: largest at {Head(best[0], best[1]).label}, {values[best]:.3f}.",
     )  # fmt: skip
 
 
@@ -123,7 +124,7 @@ def _clicked() -> None:
     points = st.session_state["head_numbers"]["selection"]["points"]
     if points:
         layer, head, *_ = points[0]["customdata"]
-        st.session_state["at"] = f"L{layer}H{head}"
+        st.session_state["at"] = Head(layer, head).key
 
 
 def one_head(view: View, frame: "pd.DataFrame") -> None:
@@ -135,7 +136,7 @@ def one_head(view: View, frame: "pd.DataFrame") -> None:
         if np.isfinite(row[name])
     ]
     caption(
-        f"L{view.layer} H{view.head}",
+        view.at.label,
         f"every measure; low and high end a 95 % interval over {SEEDS} seeds, where it was "
         "measured on random tokens.",
     )
@@ -170,7 +171,7 @@ def all_heads(frame: "pd.DataFrame", name: str) -> None:
         shown = shown[~(shown[name] < least)]
     header = ["head", *(measure.title for measure in MEASURES.values())]
     rows = [
-        [f"L{int(row['layer'])} H{int(row['head'])}", *(rounded(row[m]) for m in MEASURES)]
+        [Head(int(row["layer"]), int(row["head"])).label, *(rounded(row[m]) for m in MEASURES)]
         for _, row in shown.iterrows()
     ]
     filled(header, rows, height=320)
@@ -188,8 +189,8 @@ def alike(view: View) -> None:
     with st.container(horizontal=True):
         for layer, head, distance in nearest:
             st.button(
-                f"L{layer} H{head} · {distance:.2f}", key=f"alike L{layer}H{head}",
-                on_click=_choose, args=(f"L{layer}H{head}",),
+                f"{Head(layer, head).label} · {distance:.2f}", key=f"alike {Head(layer, head).key}",
+                on_click=_choose, args=(Head(layer, head).key,),
             )  # fmt: skip
 
 
@@ -229,7 +230,7 @@ def roles(view: View, frame: "pd.DataFrame") -> None:
     words = {True: "confirmed", False: "not confirmed", None: "not measured here"}
     rows = [
         [
-            f"L{role.layer} H{role.head}", role.name, role.because,
+            Head(role.layer, role.head).label, role.name, role.because,
             words[verdicts[role].confirmed] if role in verdicts else "",
             rounded(verdicts[role].value) if role in verdicts else None, role.source,
         ]

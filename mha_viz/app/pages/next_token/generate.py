@@ -253,7 +253,7 @@ def _looks(view: View, step: Step, labels: Sequence[str]) -> None:
         if first else ""
     )  # fmt: skip
     caption(
-        f"Where L{view.layer} H{view.head} looked",
+        f"Where {view.at.label} looked",
         f"how much {escaped(labels[asks])} ({asks:,}), framed, the newest token then, looks at "
         f"each so far: its query against the keys in the cache; adds up to 1.{left_out}",
     )
@@ -289,7 +289,7 @@ def _take(view: View, made: Sequence[Step]) -> None:
         table_button("continuation.csv", lambda: _candidates_table(view, made), "Steps as CSV")
         if view.head in view.model.config.kept_heads(view.layer):
             table_button(
-                f"looks_{view.at}.csv", lambda: _looks_table(view, made), "Attention as CSV"
+                f"looks_{view.at.key}.csv", lambda: _looks_table(view, made), "Attention as CSV"
             )
 
 

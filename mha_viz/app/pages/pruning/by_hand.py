@@ -270,8 +270,8 @@ def changed(view: View, found: Switched) -> None:
     with st.container(horizontal=True):
         for layer, head in heads:
             st.button(
-                f"L{layer} H{head} · {distance[layer, head]:.2f}",
-                on_click=_choose, args=(f"L{layer}H{head}",), key=f"to L{layer}H{head}",
+                f"{Head(layer, head).label} · {distance[layer, head]:.2f}",
+                on_click=_choose, args=(Head(layer, head).key,), key=f"to {Head(layer, head).key}",
             )  # fmt: skip
 
 

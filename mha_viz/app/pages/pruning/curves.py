@@ -18,6 +18,7 @@ from mha_viz.app.widgets.reference_text import Reference
 from mha_viz.app.widgets.tables import table
 from mha_viz.app.work.progress import Told, leave, results
 from mha_viz.figures.pruning_curves import Curve, pruning_curves
+from mha_viz.head import Head
 from mha_viz.pruning import Method, Point, Strategy
 
 ORDERS: tuple[Strategy, ...] = pruning.STRATEGIES
@@ -215,7 +216,7 @@ def answers(found: dict[Strategy, list[list[Point]]], settings: Settings) -> Non
         "curves.csv", ["order", "seed", "heads removed", "loss", "agreement", "went"],
         [
             [name, seed, p.n_removed, p.loss, p.agreement,
-             " ".join(f"L{i}H{h}" for i, h in p.removed)]
+             " ".join(Head(i, h).key for i, h in p.removed)]
             for name, curves in found.items()
             for seed, curve in enumerate(curves)
             for p in curve

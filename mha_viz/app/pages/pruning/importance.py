@@ -20,6 +20,7 @@ from mha_viz.app.work.progress import Told, results
 from mha_viz.errors import MhaVizError
 from mha_viz.export import head_table
 from mha_viz.figures.scatter import rank_scatter
+from mha_viz.head import Head
 from mha_viz.pruning import Estimate, Method, Scores
 
 MEASURES = ["exact", "gradient", "values", "confidence"]
@@ -126,7 +127,7 @@ def ranking(view: View, choice: Choice, found: Estimate) -> None:
             f"Off: the {n} least missed", on_click=head_board.switch, args=(tuple(order[: int(n)]),)
         )
     rows = [
-        [f"L{i} H{h}", float(found.mean[i, h]), float(found.low[i, h]), float(found.high[i, h])]
+        [Head(i, h).label, float(found.mean[i, h]), float(found.low[i, h]), float(found.high[i, h])]
         for i, h in reversed(order)
     ]
     header = ["head", "score", "low", "high"]

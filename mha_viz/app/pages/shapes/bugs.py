@@ -44,7 +44,7 @@ def show(view: View) -> None:
     """The line, the damage to the pattern and to the prediction, and how far it went."""
     name: str = one_of("Mistake", list(FAULTS), next(iter(FAULTS)), "mistake", named=False)
     if view.head not in view.model.config.kept_heads(view.layer):
-        problem(f"L{view.layer} H{view.head} was taken out of this model. Choose another head.")
+        problem(f"{view.at.label} was taken out of this model. Choose another head.")
         return
     if name == "no scale" and view.model.config.scale(view.layer) == 1:
         notice("This model does not scale its scores, so there is no line to leave out.")
@@ -71,7 +71,7 @@ def show(view: View) -> None:
     }
     for title, (column, pattern) in pictures.items():
         with column:
-            caption(title, f"L{view.layer} H{view.head}, rows look from, columns look at.")
+            caption(title, f"{view.at.label}, rows look from, columns look at.")
             chart(
                 matrix_heatmap(
                     pattern, view.theme, rows="from", columns="to", weights=True, both=True,
@@ -79,7 +79,7 @@ def show(view: View) -> None:
                     sizes=view.sizes,
                 ),
                 key=f"pattern {title}", height=400,
-                alt=f"{title}: the pattern of L{view.layer} H{view.head} over {T} tokens.",
+                alt=f"{title}: the pattern of {view.at.label} over {T} tokens.",
             )  # fmt: skip
     with next_token:
         caption("What comes next", "probability of the likeliest tokens of either.")

@@ -52,7 +52,7 @@ def show(view: View, source: str) -> None:
 def _of_text(view: View) -> Walked | None:
     heads = tuple(view.model.config.kept_heads(view.layer))
     if view.head not in heads:
-        problem(f"L{view.layer} H{view.head} was taken out of this model. Choose another head.")
+        problem(f"{view.at.label} was taken out of this model. Choose another head.")
         return None
     T = min(view.trace.n_tokens, MOST_TOKENS)
     if view.trace.n_tokens > T:

@@ -53,7 +53,7 @@ def show(view: View) -> None:
     """Memory against T, then the tiles of the chosen head."""
     _memory(view)
     if view.head not in view.model.config.kept_heads(view.layer):
-        problem(f"L{view.layer} H{view.head} was taken out of this model. Choose another head.")
+        problem(f"{view.at.label} was taken out of this model. Choose another head.")
         return
     _tiles(view)
 
@@ -149,7 +149,7 @@ def _tiles(view: View) -> None:
     block = one_of("Positions a tile", BLOCKS, BLOCKS[0], "block")
     found = _tiled(view.words, view.layer, view.head, T, block, _view=view)
     caption(
-        f"L{view.layer} H{view.head} tile by tile",
+        f"{view.at.label} tile by tile",
         f"{block} queries by {block} keys at a time. Grey is finished and forgotten; violet are "
         "the weights e^(s − m) of the tile at work, outlined; what lies beyond the diagonal is "
         "never computed. Beside it the running maximum m and sum ℓ of the queries at work, and "

@@ -89,7 +89,7 @@ class Masked:
 def show(view: View) -> None:
     """The mask and the pattern under it, what it is for, and the line that makes it."""
     if view.head not in view.model.config.kept_heads(view.layer):
-        problem(f"L{view.layer} H{view.head} was taken out of this model. Choose another head.")
+        problem(f"{view.at.label} was taken out of this model. Choose another head.")
         return
     name = one_of("Mask", list(KINDS), "causal", "mask")
     reach = a_number("Keys in reach w", 1, MOST_TOKENS, REACH, "reach") if name == (
@@ -118,7 +118,7 @@ def _pictures(view: View, name: str, found: Masked) -> None:
         )  # fmt: skip
     with right:
         caption(
-            f"L{view.layer} H{view.head} under it",
+            f"{view.at.label} under it",
             "each row adds up to 1, or to 0 without a key; colour = √ weight.",
         )
         square(
@@ -133,8 +133,9 @@ def _alt(view: View, found: Masked) -> str:
     row = found.pattern[len(found.pattern) - 1 if found.mask[-1].any() else 0]
     best = int(row.argmax())
     return (
-        f"Pattern of {view.at} under the mask, {len(found.queries)} queries by {len(found.keys)} "
-        f"keys; the largest weight of the last row that sees a key is {row[best]:.2f}."
+        f"Pattern of {view.at.label} under the mask, {len(found.queries)} queries by "
+        f"{len(found.keys)} keys; the largest weight of the last row that sees a key is "
+        f"{row[best]:.2f}."
     )
 
 

@@ -1,0 +1,54 @@
+"""Head: the place of one attention head, and how people and links write it."""
+
+import re
+from collections.abc import Collection
+from typing import NamedTuple
+
+from mha_viz.errors import HeadNotFound
+
+_KEY = re.compile(r"L(\d{1,4}) ?H(\d{1,4})", re.IGNORECASE)
+
+
+class Head(NamedTuple):
+    """A head by its layer and its number in that layer, both from 0; equal to that pair."""
+
+    layer: int
+    head: int
+
+    @property
+    def label(self) -> str:
+        """For people: "L5 H1"."""
+        return f"L{self.layer} H{self.head}"
+
+    @property
+    def key(self) -> str:
+        """For links, file names and keys of widgets: "L5H1"."""
+        return f"L{self.layer}H{self.head}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Head":
+        """The head that a label or a key names. Raises HeadNotFound for any other text."""
+        found = _KEY.fullmatch(text.strip())
+        if found is None:
+            raise HeadNotFound(f"“{text[:40]}” names no head. Write L5H1, for example.")
+        return cls(int(found[1]), int(found[2]))
+
+    @classmethod
+    def find_all(cls, text: str) -> "list[Head]":
+        """Every head that a text names, in order and each once."""
+        return list(dict.fromkeys(cls(int(layer), int(head)) for layer, head in _KEY.findall(text)))
+
+    def check(
+        self, n_layers: int, n_heads: int, kept: Collection[int] | None = None, *, model: str
+    ) -> None:
+        """Raises HeadNotFound where a model of this size does not have the head.
+
+        `kept` are the heads of its layer that have not been pruned; None is all of them.
+        """
+        if not (0 <= self.layer < n_layers and 0 <= self.head < n_heads):
+            raise HeadNotFound(
+                f"{self.label} is not in {model}: layers count from 0 to {n_layers - 1}, heads "
+                f"from 0 to {n_heads - 1}."
+            )
+        if kept is not None and self.head not in kept:
+            raise HeadNotFound(f"{self.label} has been pruned from {model}. Choose another head.")
