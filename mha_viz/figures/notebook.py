@@ -1,9 +1,8 @@
 """Figures from a trace in one call, for notebooks; the app draws the same ones.
 
-from mha_viz.head import Head
-from mha_viz.checkpoints import load
-from mha_viz.figures.notebook import all_heads, head_view, one_head
-one_head(load("gpt2").trace("When Mary and John went to the store"), 5, 1)
+    from mha_viz.checkpoints import load
+    from mha_viz.figures.notebook import all_heads, head_view, one_head
+    one_head(load("gpt2").trace("When Mary and John went to the store"), 5, 1)
 """
 
 from collections.abc import Sequence
