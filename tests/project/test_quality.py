@@ -45,11 +45,15 @@ def test_what_the_readme_points_at_is_there() -> None:
         assert (ROOT / script).exists(), script
 
 
-def test_the_annotated_tree_names_every_module() -> None:
+def test_contributing_names_every_package_and_top_module_in_120_lines() -> None:
     tree = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    for path in (ROOT / "mha_viz").rglob("*.py"):
-        if path.name != "__init__.py":
+    assert len(tree.splitlines()) <= 120
+    for path in (ROOT / "mha_viz").glob("*.py"):
+        if path.name not in ("__init__.py", "__main__.py"):
             assert path.name in tree, path
+    for path in [*(ROOT / "mha_viz").glob("*/__init__.py"), *(ROOT / "mha_viz/app").glob("*/*.py")]:
+        if path.name == "__init__.py":
+            assert f"{path.parent.name}/" in tree, path
 
 
 def test_requirements_are_pinned() -> None:
