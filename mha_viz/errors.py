@@ -8,7 +8,8 @@ MhaVizError
 │   └── NotGPT2         a checkpoint of another architecture
 ├── SourceError         a checkpoint that cannot be found or fetched    (also an OSError)
 │   └── Cancelled       a download that the user stopped
-└── DeviceError         a device that is missing or computes otherwise  (also a RuntimeError)
+├── DeviceError         a device that is missing or computes otherwise  (also a RuntimeError)
+└── AddressError        an address or port that the app cannot serve on (also an OSError)
 """
 
 
@@ -46,3 +47,7 @@ class Cancelled(SourceError):
 
 class DeviceError(MhaVizError, RuntimeError):
     """A device or number type that is not there, or that disagrees with the CPU."""
+
+
+class AddressError(MhaVizError, OSError):
+    """An address that this machine does not have, or a port that is taken."""
