@@ -22,7 +22,7 @@ from mha_viz.app.pages.variants import PARTS, cache, losses, masks, sharing
 from mha_viz.app.widgets import stepper
 from mha_viz.app.widgets.reference_text import Reference
 from mha_viz.app.work import jobs, progress
-from mha_viz.app.work.progress import Told
+from mha_viz.app.work.progress import Reporter
 from mha_viz.attention import MultiHeadAttention, causal_mask
 from mha_viz.lessons.counting import GPT2_SIZES, KNOWN_MODELS
 from mha_viz.lessons.grouped_query import grouped_gpt2
@@ -183,9 +183,9 @@ def test_a_long_measurement_waits_to_be_asked_for(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_stopped_measurement_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    def slow(_: Any, __: Any, G: int, told: Told) -> float:
+    def slow(_: Any, __: Any, G: int, report: Reporter) -> float:
         while G < 6:
-            told(0.5)
+            report(0.5)
             time.sleep(0.01)
         return 1.0
 

@@ -19,7 +19,7 @@ from mha_viz.app.widgets.chart import chart, noted
 from mha_viz.app.widgets.choices import a_text, one_of
 from mha_viz.app.widgets.numbers import download, download_table
 from mha_viz.app.work import models
-from mha_viz.app.work.progress import Told
+from mha_viz.app.work.progress import Reporter
 from mha_viz.app.work.waiting import Place, awaited, places
 from mha_viz.export import head_table
 from mha_viz.figures.head_map import head_map
@@ -119,10 +119,10 @@ def _without_heads(view: View) -> Other | None:
     some = "1 head" if len(off) == 1 else f"{len(off)} heads"
     gate = pruning.gate_without(view.model.config, off).numpy()
 
-    def work(told: Told) -> Trace:
+    def work(report: Reporter) -> Trace:
         return view.model.trace_ids(
             view.trace.token_ids, head_gate=gate,
-            on_layer=lambda done: told(done / view.trace.n_layers),
+            on_layer=lambda done: report(done / view.trace.n_layers),
         )  # fmt: skip
 
     found = awaited(_gated(words), "Running without these heads", work, slot="other text")
@@ -153,9 +153,9 @@ def _comparison(view: View, other: Other) -> None:
 def _changes(view: View, other: Other) -> tuple[Alignment, Change] | None:
     a, b = view.trace, other.trace
 
-    def work(told: Told) -> tuple[Alignment, Change]:
+    def work(report: Reporter) -> tuple[Alignment, Change]:
         alignment = compare.align_traces(a, b)
-        change = compare.change(a, b, alignment, on_layer=lambda done: told(done / a.n_layers))
+        change = compare.change(a, b, alignment, on_layer=lambda done: report(done / a.n_layers))
         for head in other.off:  # it has a pattern still, of which nothing is written any more
             for values in (change.distance, change.elsewhere_a, change.elsewhere_b):
                 values[head] = np.nan

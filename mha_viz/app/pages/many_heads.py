@@ -14,7 +14,7 @@ from mha_viz.app.widgets.choices import a_number, one_of
 from mha_viz.app.widgets.numbers import download, download_table
 from mha_viz.app.widgets.tables import table
 from mha_viz.app.work import jobs
-from mha_viz.app.work.progress import Told, results
+from mha_viz.app.work.progress import Reporter, results
 from mha_viz.app.work.waiting import Place, awaited, places
 from mha_viz.attention import MultiHeadAttention, fitting_head_counts, head_width
 from mha_viz.errors import ShapeError
@@ -76,9 +76,9 @@ def _tellings(view: View, T: int) -> tuple[Telling, ...] | None:
     network, layer = view.model.network, view.layer
     ids = torch.tensor([view.trace.token_ids[:T]], device=view.model.device)
 
-    def work(told: Told) -> tuple[Telling, ...]:
+    def work(report: Reporter) -> tuple[Telling, ...]:
         x = network.attention_input(ids, layer)
-        return tellings(network.blocks[layer].attn, x, on_progress=told)
+        return tellings(network.blocks[layer].attn, x, on_progress=report)
 
     place = _told(view.words, layer, T)
     return awaited(place, "Telling the layer in six ways", work, slot="tellings")
@@ -92,7 +92,7 @@ def timing(view: View) -> None:
         "turns on this machine, the shortest of seven runs; the outputs are equal.",
     )
     done, _ = results(
-        "race", lambda told: race(**RACE, heads=HEADS), total=len(HEADS), what="numbers of heads"
+        "race", lambda report: race(**RACE, heads=HEADS), total=len(HEADS), what="numbers of heads"
     )
     _draw_race(view, done)
     again, save = st.columns([1, 3])

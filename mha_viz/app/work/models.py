@@ -9,7 +9,7 @@ import streamlit as st
 
 from mha_viz import checkpoints
 from mha_viz.app.messages import plain
-from mha_viz.app.work.progress import Told
+from mha_viz.app.work.progress import Reporter
 from mha_viz.app.work.waiting import Place, awaited, places
 from mha_viz.model import Model
 from mha_viz.trace import Array, Cut, Trace
@@ -49,8 +49,8 @@ def model(source: str, device: str | None = None, *, slot: str = "model") -> Mod
     if source == "bundled":
         return _bundled(device)
 
-    def work(told: Told) -> Model:
-        loaded = checkpoints.load(source, device=device, on_progress=told)
+    def work(report: Reporter) -> Model:
+        loaded = checkpoints.load(source, device=device, on_progress=report)
         _freeze()
         return loaded
 
@@ -72,8 +72,8 @@ def trace(
         return None
     L = reader.config.n_layers
 
-    def work(told: Told) -> Trace:
-        return reader.trace(text, cut=cut, on_layer=lambda done: told(done / L))
+    def work(report: Reporter) -> Trace:
+        return reader.trace(text, cut=cut, on_layer=lambda done: report(done / L))
 
     found = awaited(_traces(words), "Running the model", work, slot=slot)
     return None if found is None else (found, words)
@@ -85,8 +85,8 @@ def thumbnails(words: str, size: int, trace: Trace) -> Array | None:
     None after the page has said that they were stopped.
     """
 
-    def work(told: Told) -> Array:
-        return trace.thumbnails(size, on_layer=lambda done: told(done / trace.n_layers))
+    def work(report: Reporter) -> Array:
+        return trace.thumbnails(size, on_layer=lambda done: report(done / trace.n_layers))
 
     return awaited(_thumbnails(words, size), "Drawing every head", work, slot="thumbnails")
 

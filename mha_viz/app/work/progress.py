@@ -27,7 +27,7 @@ class Halt(Exception):
 
 
 @dataclass
-class Told:
+class Reporter:
     """What the work tells between two results: how much of the next one is done."""
 
     share: float = 0.0
@@ -40,7 +40,7 @@ class Told:
         self.share = share
 
 
-Work = Callable[[Told], Iterator[T]]
+Work = Callable[[Reporter], Iterator[T]]
 
 
 def results(
@@ -115,17 +115,17 @@ def may_start(key: str, multiply_adds: float, label: str, words: str) -> bool:
 
 def begin(name: str, work: Work[T], total: int, to: Queue | None = None) -> Job[T]:
     """A new job of that name. Raises MhaVizError where too many wait already."""
-    told = Told()
-    told.job = job = Job(_until_halted(work, told), total=total)
-    st.session_state[f"told {name}"] = told
+    report = Reporter()
+    report.job = job = Job(_until_halted(work, report), total=total)
+    st.session_state[f"told {name}"] = report
     jobs.start(name, job, to)
     return job
 
 
-def _until_halted(work: Work[T], told: Told) -> Iterator[T]:
+def _until_halted(work: Work[T], report: Reporter) -> Iterator[T]:
     try:
-        for result in work(told):
-            told.share = 0.0
+        for result in work(report):
+            report.share = 0.0
             yield result
     except Halt:
         return
@@ -144,8 +144,8 @@ def _watch(name: str, what: str, drawn: int) -> None:
         return
     if not job.active or len(job.results) != drawn:
         st.rerun()
-    told: Told = st.session_state[f"told {name}"]
-    share = min(1.0, (len(job.results) + told.share) / max(job.total, 1))
+    report: Reporter = st.session_state[f"told {name}"]
+    share = min(1.0, (len(job.results) + report.share) / max(job.total, 1))
     st.progress(share, jobs.told(job, f"{len(job.results)} of {job.total} {what}"))
     st.button("Stop", on_click=stop, args=(name,), key=f"stop {name}", icon=":material/stop:")
 

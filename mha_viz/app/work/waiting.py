@@ -15,7 +15,7 @@ import streamlit as st
 from mha_viz.app.messages import problem
 from mha_viz.app.work import jobs
 from mha_viz.app.work.jobs import Job
-from mha_viz.app.work.progress import QUICK, Told, begin, leave, stop
+from mha_viz.app.work.progress import QUICK, Reporter, begin, leave, stop
 from mha_viz.errors import MhaVizError
 
 R = TypeVar("R")
@@ -36,7 +36,7 @@ def places(most: int) -> Callable[..., Place[Any]]:
     return lru_cache(most)(lambda *key: Place())
 
 
-def awaited(place: Place[R], what: str, work: Callable[[Told], R], *, slot: str) -> R | None:
+def awaited(place: Place[R], what: str, work: Callable[[Reporter], R], *, slot: str) -> R | None:
     """The result, from its place or made now; None after the page has said why there is none.
 
     The `work` tells how far it is, and calls nothing of Streamlit. A `slot` holds one piece of
@@ -51,7 +51,7 @@ def awaited(place: Place[R], what: str, work: Callable[[Told], R], *, slot: str)
     job: Job[R] | None = jobs.mine(name)
     if job is None:
         try:
-            job = begin(name, lambda told: _once(work, told), 1, jobs.pages)
+            job = begin(name, lambda report: _once(work, report), 1, jobs.pages)
         except MhaVizError as error:
             problem(str(error))
             return None
@@ -71,12 +71,12 @@ def awaited(place: Place[R], what: str, work: Callable[[Told], R], *, slot: str)
     return place.result
 
 
-def _once(work: Callable[[Told], R], told: Told) -> Iterator[R]:
-    yield work(told)
+def _once(work: Callable[[Reporter], R], report: Reporter) -> Iterator[R]:
+    yield work(report)
 
 
 def _watch(box: st.delta_generator.DeltaGenerator, name: str, job: Job[R], what: str) -> None:
-    told: Told = st.session_state[f"told {name}"]
+    report: Reporter = st.session_state[f"told {name}"]
     begun = time.monotonic() - QUICK
     with box.container():
         bar = st.progress(0.0, f"{what}…")
@@ -85,7 +85,7 @@ def _watch(box: st.delta_generator.DeltaGenerator, name: str, job: Job[R], what:
         # Where the visitor chose something else meanwhile, Streamlit ends the run here.
         spent = jobs.clock(time.monotonic() - begun)
         waits = "" if job.state == "running" else ", after what others have asked for"
-        bar.progress(min(told.share, 1.0), f"{what}{waits}… {spent}")
+        bar.progress(min(report.share, 1.0), f"{what}{waits}… {spent}")
         if job.over.wait(TICK):
             break
     box.empty()

@@ -17,7 +17,7 @@ from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart, square
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.token_strip import token_strip
-from mha_viz.app.work.progress import Told, may_start, results
+from mha_viz.app.work.progress import Reporter, may_start, results
 from mha_viz.figures.cells import cell_map
 from mha_viz.figures.logit_effects import pushes, pushes_height
 from mha_viz.figures.theme import NORMAL, STAGE, THEMES
@@ -170,10 +170,10 @@ def _next_token(view: View) -> None:
     )  # fmt: skip
 
 
-def _effect(view: View, told: Told) -> Iterator[tuple[list[int], list[float]]]:
+def _effect(view: View, report: Reporter) -> Iterator[tuple[list[int], list[float]]]:
     """The tokens that are raised most and lowered most, SAVED of each, and by how much."""
     found = logit_attribution.head_effect(
-        view.model, view.trace, view.layer, view.head, position=view.token, told=told
+        view.model, view.trace, view.layer, view.head, position=view.token, told=report
     )
     found = found - found.mean()
     order = np.argsort(-found, kind="stable")

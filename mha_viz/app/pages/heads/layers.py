@@ -11,7 +11,7 @@ from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import one_of
 from mha_viz.app.widgets.numbers import download
-from mha_viz.app.work.progress import Told
+from mha_viz.app.work.progress import Reporter
 from mha_viz.app.work.waiting import Place, awaited, places
 from mha_viz.figures.heatmap import head_heatmap
 from mha_viz.figures.theme import NORMAL, STAGE, THEMES
@@ -80,9 +80,9 @@ def _merged(view: View, way: str, layer: int | None) -> Array | None:
     trace = view.trace
     L = trace.n_layers if layer is None else layer + 1 if way == "rollout" else 1
 
-    def work(told: Told) -> Array:
+    def work(report: Reporter) -> Array:
         def on_layer(done: int) -> None:
-            told(done / L)
+            report(done / L)
 
         if way == "rollout":
             return rollout(trace, None if layer is None else layer + 1, on_layer=on_layer)

@@ -15,7 +15,7 @@ from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import made_of
 from mha_viz.app.widgets.choices import a_text, one_of
 from mha_viz.app.widgets.numbers import download_table
-from mha_viz.app.work.progress import Told, results
+from mha_viz.app.work.progress import Reporter, results
 from mha_viz.head import Head
 from mha_viz.heads import MEASURES, Batch
 from mha_viz.heads.measures import ON_RANDOM_TOKENS
@@ -67,8 +67,8 @@ def show(view: View) -> None:
         return
     model = view.model
 
-    def work(told: Told) -> Iterator[Batch]:
-        yield from heads.measure_texts(model, given, on_layer=lambda: told(0.0))
+    def work(report: Reporter) -> Iterator[Batch]:
+        yield from heads.measure_texts(model, given, on_layer=lambda: report(0.0))
 
     name = f"batch {view.about.weights_hash} {hash(tuple(given))}"
     large = view.model.config.n_layers > 6

@@ -16,7 +16,7 @@ from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import one_of
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.tables import table
-from mha_viz.app.work.progress import Told, results
+from mha_viz.app.work.progress import Reporter, results
 from mha_viz.app.work.waiting import Place, awaited, places
 from mha_viz.export import head_table
 from mha_viz.figures.head_map import head_map
@@ -40,9 +40,9 @@ def measured(view: View) -> "pd.DataFrame | None":
     """The passport of every head on this text; None while it is being measured."""
     model, trace = view.model, view.trace
 
-    def work(told: Told) -> Iterator["pd.DataFrame"]:
+    def work(report: Reporter) -> Iterator["pd.DataFrame"]:
         yield heads.measure(
-            model, trace, seeds=SEEDS, on_step=lambda done, total: told(done / total)
+            model, trace, seeds=SEEDS, on_step=lambda done, total: report(done / total)
         )
 
     found, _ = results(f"passport {view.words}", work, total=1, what="passports")
@@ -201,8 +201,8 @@ def _choose(at: str) -> None:
 def _distances(view: View) -> NDArray[np.float64] | None:
     trace, layer, head = view.trace, view.layer, view.head
 
-    def work(told: Told) -> NDArray[np.float64]:
-        return distances(trace, layer, head, on_layer=lambda done: told(done / trace.n_layers))
+    def work(report: Reporter) -> NDArray[np.float64]:
+        return distances(trace, layer, head, on_layer=lambda done: report(done / trace.n_layers))
 
     place = _alike(view.words, layer, head)
     return awaited(place, "Comparing all heads", work, slot="alike")
@@ -239,8 +239,8 @@ def roles(view: View, frame: "pd.DataFrame") -> None:
     filled(["head", "role", "because", "check", "value", "source"], rows, height=320)
 
 
-def _effects(view: View) -> Callable[[Told], NDArray[np.float64]]:
-    return lambda told: logit_attribution.indirect_object(view.model, on_progress=told)
+def _effects(view: View) -> Callable[[Reporter], NDArray[np.float64]]:
+    return lambda report: logit_attribution.indirect_object(view.model, on_progress=report)
 
 
 def definitions() -> None:

@@ -19,7 +19,7 @@ from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.chips import Chip, chips
 from mha_viz.app.widgets.choices import a_number, one_of
 from mha_viz.app.widgets.stepper import steps
-from mha_viz.app.work.progress import Told
+from mha_viz.app.work.progress import Reporter
 from mha_viz.errors import HeadNotFound, MhaVizError
 from mha_viz.figures.candidates import candidates_figure, height, told
 from mha_viz.figures.scale import position
@@ -136,12 +136,14 @@ def _made(view: View, plan: Plan, n: int) -> list[Step]:
     model, ids = view.model, view.trace.token_ids
     k = min(CANDIDATES, model.config.vocab_size)
 
-    def work(told: Told) -> Iterator[Step]:
+    def work(report: Reporter) -> Iterator[Step]:
         if plan.sampling is None:
-            yield from predictions.follow(model, ids, plan.given, n_candidates=k, on_progress=told)
+            yield from predictions.follow(
+                model, ids, plan.given, n_candidates=k, on_progress=report
+            )
         else:
             yield from predictions.go_on(
-                model, ids, n, sampling=plan.sampling, n_candidates=k, on_progress=told
+                model, ids, n, sampling=plan.sampling, n_candidates=k, on_progress=report
             )
 
     made, _ = found("go on", f"go on {view.words} {plan}", work, total=n, what="tokens")

@@ -24,7 +24,7 @@ from mha_viz.app.pages.next_token.common import (
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.choices import one_of
-from mha_viz.app.work.progress import Told
+from mha_viz.app.work.progress import Reporter
 from mha_viz.figures.token_grid import Grid, height, token_grid
 
 TOP = 5  # tokens of each cell that the hover tells
@@ -60,9 +60,9 @@ def show(view: View) -> None:
 def _layers(view: View, at: range) -> list[Expected]:
     model, ids = view.model, view.trace.token_ids
 
-    def work(told: Told) -> Iterator[Expected]:
+    def work(report: Reporter) -> Iterator[Expected]:
         k = min(TOP, model.config.vocab_size)
-        yield from predictions.lens(model, ids, at, k, on_progress=told)
+        yield from predictions.lens(model, ids, at, k, on_progress=report)
 
     layers, _ = found(
         "lens", f"lens {view.words} {at.start} {at.stop}", work,

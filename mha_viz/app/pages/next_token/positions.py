@@ -29,7 +29,7 @@ from mha_viz.app.pages.next_token.common import (
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.choices import one_of
-from mha_viz.app.work.progress import Told
+from mha_viz.app.work.progress import Reporter
 from mha_viz.figures.token_grid import Grid, height, token_grid
 
 KEPT = 10  # likeliest tokens of each position
@@ -53,9 +53,9 @@ def show(view: View) -> None:
 def _expected(view: View) -> Expected | None:
     model, ids = view.model, view.trace.token_ids
 
-    def work(told: Told) -> Iterator[Expected]:
+    def work(report: Reporter) -> Iterator[Expected]:
         yield from predictions.expected(
-            model, ids, min(KEPT, model.config.vocab_size), on_progress=told
+            model, ids, min(KEPT, model.config.vocab_size), on_progress=report
         )
 
     parts, _ = found(

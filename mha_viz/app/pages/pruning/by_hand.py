@@ -15,7 +15,7 @@ from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.reference_text import Reference
-from mha_viz.app.work.progress import Told
+from mha_viz.app.work.progress import Reporter
 from mha_viz.app.work.waiting import Place, awaited, places
 from mha_viz.errors import MhaVizError
 from mha_viz.figures.predictions import compare_predictions
@@ -99,12 +99,12 @@ def _whole(view: View, reference: Reference) -> Read | None:
     """What was read with all heads."""
     model, ids = view.model, view.trace.token_ids
 
-    def work(told: Told) -> Read:
+    def work(report: Reporter) -> Read:
         limit = min(model.config.n_positions, PIECE)
         texts = [ids, *pruning.pieces(model, reference.measuring[:QUICK], limit)[:QUICK]]
         passes: list[Pass] = []
         for one in texts:
-            told(len(passes) / (1 + len(texts)))
+            report(len(passes) / (1 + len(texts)))
             passes.append(Pass.of(model, one))
         return Read(tuple(passes), tuple(one.losses() for one in passes))
 
@@ -131,17 +131,17 @@ def _now(
     before: Read = state["read"] if state.get("read_of") == text else whole
     gate = pruning.gate_without(view.model.config, off)
 
-    def work(told: Told) -> Switched:
+    def work(report: Reporter) -> Switched:
         steps = len(filled) + 3
         passes: list[Pass] = []
         for one, filling in zip(before.passes, filled, strict=True):
-            told(len(passes) / steps)
+            report(len(passes) / steps)
             passes.append(one.gated(gate, filling))
-        told(len(filled) / steps)
+        report(len(filled) / steps)
         after = Read(tuple(passes), tuple(one.losses() for one in passes))
-        told((len(filled) + 1) / steps)
+        report((len(filled) + 1) / steps)
         divergence = pruning.divergence(whole.passes[0], passes[0])
-        told((len(filled) + 2) / steps)
+        report((len(filled) + 2) / steps)
         return Switched(
             whole, after, divergence, pruning.pattern_change(whole.passes[0], passes[0])
         )

@@ -16,7 +16,7 @@ from mha_viz.app.widgets.choices import a_number, one_of
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.reference_text import Reference
 from mha_viz.app.widgets.tables import table
-from mha_viz.app.work.progress import Told, leave, results
+from mha_viz.app.work.progress import Reporter, leave, results
 from mha_viz.figures.pruning_curves import Curve, pruning_curves
 from mha_viz.head import Head
 from mha_viz.pruning import Method, Point, Strategy
@@ -129,7 +129,7 @@ def _pieces(
         ("curve", strategy, view.about.weights_hash, method, str(n), str(every), reference.key)
     )
 
-    def work(told: Told) -> Iterator[Piece]:
+    def work(report: Reporter) -> Iterator[Piece]:
         limit = min(model.config.n_positions, 512)
         chooses = pruning.pieces(model, reference.choosing[:n], limit)
         measures = pruning.pieces(model, reference.measuring[:n], limit)
@@ -137,7 +137,7 @@ def _pieces(
         filling = pruning.make_fill(model, method, length, reference.choosing)
         for seed in seeds:
             order = pruning.order(
-                model, chooses, strategy, fill=filling, seed=seed, on_progress=told
+                model, chooses, strategy, fill=filling, seed=seed, on_progress=report
             )
             for point in pruning.curve(model, measures, order, method=filling, every=every):
                 yield Piece(strategy, seed, point)

@@ -16,7 +16,7 @@ from mha_viz.app.widgets.choices import one_of
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.reference_text import Reference
 from mha_viz.app.widgets.tables import table
-from mha_viz.app.work.progress import Told, results
+from mha_viz.app.work.progress import Reporter, results
 from mha_viz.errors import MhaVizError
 from mha_viz.export import head_table
 from mha_viz.figures.scatter import rank_scatter
@@ -63,7 +63,8 @@ def measured(view: View, choice: Choice, reference: Reference) -> Estimate | Non
         problem(str(error))
         return None
     found, _ = results(
-        _name(view, choice, reference), lambda told: _scores(view, choice, texts, reference, told),
+        _name(view, choice, reference),
+        lambda report: _scores(view, choice, texts, reference, report),
         total=len(texts), what=f"texts, {choice.measure}", cost=_cost(view, choice, texts),
         slot=f"importance {choice.measure}",
     )  # fmt: skip
@@ -86,13 +87,13 @@ def _name(view: View, choice: Choice, reference: Reference) -> str:
 
 
 def _scores(
-    view: View, choice: Choice, texts: list[list[int]], reference: Reference, told: Told
+    view: View, choice: Choice, texts: list[list[int]], reference: Reference, report: Reporter
 ) -> Iterator[Scores]:
     model = view.model
     for ids in texts:
         if choice.measure == "exact":
             filling = pruning.make_fill(model, choice.method, len(ids), reference.choosing)
-            yield pruning.ablate_each_head(model, ids, method=filling, on_progress=told)
+            yield pruning.ablate_each_head(model, ids, method=filling, on_progress=report)
         elif choice.measure == "gradient":
             yield pruning.gradient_importance(model, ids)
         elif choice.measure == "values":

@@ -8,7 +8,7 @@ from mha_viz.app.view import View
 from mha_viz.app.widgets.chart import noted
 from mha_viz.app.widgets.choices import one_of
 from mha_viz.app.widgets.reference_text import Reference
-from mha_viz.app.work.progress import Told
+from mha_viz.app.work.progress import Reporter
 from mha_viz.app.work.waiting import Place, awaited, places
 from mha_viz.pruning import METHODS, ZERO, Fill, Method, make_fill
 
@@ -40,8 +40,8 @@ def fill(view: View, method: Method, length: int, reference: Reference) -> Fill 
     if method == "zero":
         return ZERO
 
-    def work(told: Told) -> Fill:
-        return make_fill(view.model, method, length, reference.choosing, on_progress=told)
+    def work(report: Reporter) -> Fill:
+        return make_fill(view.model, method, length, reference.choosing, on_progress=report)
 
     place = _fills(view.about.weights_hash, reference.key, method, length)
     return awaited(place, "Reading the reference text", work, slot="fill")

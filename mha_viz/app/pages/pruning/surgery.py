@@ -19,7 +19,7 @@ from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.tables import table
 from mha_viz.app.work import jobs
-from mha_viz.app.work.progress import Halt, Told
+from mha_viz.app.work.progress import Halt, Reporter
 from mha_viz.app.work.waiting import Place, awaited, places
 from mha_viz.errors import MhaVizError
 from mha_viz.model import Model
@@ -54,9 +54,9 @@ def _sizes(view: View, few: Model, off: tuple[Head, ...]) -> None:
     ids = view.trace.token_ids
     text = ids if len(ids) > 1 else ids * 2
 
-    def work(told: Told) -> tuple[list[float], float]:
+    def work(report: Reporter) -> tuple[list[float], float]:
         both = (view.model, few)
-        times = pruning.seconds(both, text, repeats=REPEATS, on_progress=told)
+        times = pruning.seconds(both, text, repeats=REPEATS, on_progress=report)
         return times, _difference(view, few, off)
 
     found = awaited(_measured(view.words, off), "Measuring both", work, slot="surgery")
@@ -129,8 +129,8 @@ def _save_here(ways: dict[str, Callable[[Path], None]], of: str) -> None:
         return
     name, place = asked[0], asked[3]
 
-    def work(told: Told) -> str:
-        return _written(folder, ways[name], told)
+    def work(report: Reporter) -> str:
+        return _written(folder, ways[name], report)
 
     if saved := awaited(place, f"Writing {name.lower()}", work, slot="saving"):
         st.success(f"Saved in {saved}. Type the folder as Model to open it.")
@@ -143,7 +143,7 @@ def _ask_to_save(name: str, of: str) -> None:
     state["saving"] = name, of, state["prune_folder"], Place()
 
 
-def _written(folder: str, write: Callable[[Path], None], told: Told) -> str:
+def _written(folder: str, write: Callable[[Path], None], report: Reporter) -> str:
     """Where it was written; nothing is left behind where it was stopped or failed."""
     try:
         if not folder.strip():
@@ -156,7 +156,7 @@ def _written(folder: str, write: Callable[[Path], None], told: Told) -> str:
         was_there = place.exists()
         try:
             write(place)
-            told(1.0)
+            report(1.0)
         except (Halt, MhaVizError, OSError, RuntimeError):
             shutil.rmtree(place, ignore_errors=True)
             if was_there:

@@ -13,7 +13,7 @@ from mha_viz.app.widgets.choices import a_text
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.reference_text import Reference
 from mha_viz.app.widgets.tables import table
-from mha_viz.app.work.progress import Told
+from mha_viz.app.work.progress import Reporter
 from mha_viz.app.work.waiting import Place, awaited, places
 from mha_viz.errors import MhaVizError, TextError
 from mha_viz.pruning import ZERO, Fill, Head, Prompt, make_fill
@@ -53,13 +53,13 @@ def induction(
     )
     model, gate = view.model, pruning.gate_without(view.model.config, off)
 
-    def work(told: Told) -> tuple[float, float]:
-        filling = make_fill(model, method, 2 * segment, reference.choosing, on_progress=told)
+    def work(report: Reporter) -> tuple[float, float]:
+        filling = make_fill(model, method, 2 * segment, reference.choosing, on_progress=report)
         losses: list[float] = []
         for one, filled in ((None, ZERO), (gate, filling)):
             each = []
             for seed in range(SEEDS):
-                told((len(losses) * SEEDS + seed) / (2 * SEEDS))
+                report((len(losses) * SEEDS + seed) / (2 * SEEDS))
                 loss = pruning.induction_loss(
                     model, gate=one, fill=filled, segment=segment, seeds=[seed]
                 )
@@ -135,11 +135,11 @@ def _differences(
     model, gate = view.model, pruning.gate_without(view.model.config, off)
     asked = tuple(prompts)
 
-    def work(told: Told) -> list[Answer]:
+    def work(report: Reporter) -> list[Answer]:
         fills: dict[int, Fill] = {}
         answers: list[Answer] = []
         for done, prompt in enumerate(asked):
-            told(done / len(asked))
+            report(done / len(asked))
             try:
                 length = len(model.encode(prompt.text)[0])
                 if length not in fills:

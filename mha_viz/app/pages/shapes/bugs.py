@@ -14,7 +14,7 @@ from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import one_of
 from mha_viz.app.widgets.numbers import download
-from mha_viz.app.work.progress import Told
+from mha_viz.app.work.progress import Reporter
 from mha_viz.app.work.waiting import Place, awaited, places
 from mha_viz.figures.predictions import compare_predictions
 from mha_viz.figures.values import matrix_heatmap
@@ -132,9 +132,9 @@ def _broken(view: View, T: int, name: str) -> Broken | None:
     network, layer, L = view.model.network, view.layer, view.trace.n_layers
     ids = torch.tensor([view.trace.token_ids[:T]], device=view.model.device)
 
-    def work(told: Told) -> Broken:
-        right = run_with(network, ids, None, layer, on_layer=lambda n: told(n / L / 2))
-        wrong = run_with(network, ids, name, layer, on_layer=lambda n: told((1 + n / L) / 2))
+    def work(report: Reporter) -> Broken:
+        right = run_with(network, ids, None, layer, on_layer=lambda n: report(n / L / 2))
+        wrong = run_with(network, ids, name, layer, on_layer=lambda n: report((1 + n / L) / 2))
         apart = divergence(right.logits, wrong.logits)
         before, after = (run.logits[-1].float().softmax(-1) for run in (right, wrong))
         likely = {i for run in (before, after) for i in run.topk(TOP).indices.tolist()}

@@ -116,7 +116,10 @@ def _shakespeare() -> Text | None:
         _offer()
         return None
     found = awaited(
-        _fetched, "Downloading", lambda told: _text("Tiny Shakespeare", fetch()), slot="shakespeare"
+        _fetched,
+        "Downloading",
+        lambda report: _text("Tiny Shakespeare", fetch()),
+        slot="shakespeare",
     )
     if found is None and jobs.mine(_fetched.name) is None:
         state["asked_for_shakespeare"] = False

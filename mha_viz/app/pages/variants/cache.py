@@ -16,7 +16,7 @@ from mha_viz.app.widgets.choices import a_number, one_of
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.stepper import steps
 from mha_viz.app.widgets.tables import facts
-from mha_viz.app.work.progress import Told, may_start
+from mha_viz.app.work.progress import Reporter, may_start
 from mha_viz.app.work.waiting import Place, awaited, places
 from mha_viz.figures.cache_sizes import Cached, cache_sizes_figure, in_bytes
 from mha_viz.figures.cache_sizes import height as sizes_height
@@ -294,7 +294,7 @@ def _cached(size: ModelSize, n_tokens: int) -> Cached:
 def _generated(view: View, n_prompt: int, n_new: int) -> Generated | None:
     network, prompt = view.model.network, view.trace.token_ids[-n_prompt:]
 
-    def work(told: Told) -> Generated:
+    def work(report: Reporter) -> Generated:
         next(generate(network, prompt, 1))  # what only a first call takes is not measured
         began, runs = time.perf_counter(), 0
         times: dict[bool, list[list[float]]] = {True: [], False: []}
@@ -307,7 +307,7 @@ def _generated(view: View, n_prompt: int, n_new: int) -> Generated | None:
                     now = time.perf_counter()
                     took.append(1e3 * (now - start))
                     tokens[cached].append(token)
-                    told((number + len(took) / n_new) / 2)
+                    report((number + len(took) / n_new) / 2)
                     start = time.perf_counter()
                 times[cached].append(took)
             runs += 1

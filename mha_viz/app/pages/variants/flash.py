@@ -15,7 +15,7 @@ from mha_viz.app.widgets.chart import chart, square
 from mha_viz.app.widgets.choices import one_of
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.stepper import steps
-from mha_viz.app.work.progress import Told
+from mha_viz.app.work.progress import Reporter
 from mha_viz.app.work.waiting import Place, awaited, places
 from mha_viz.attention import attention_scores, causal_mask, masked_softmax
 from mha_viz.figures.cache_sizes import in_bytes
@@ -133,9 +133,9 @@ def _memory_words(uses: list[Use], lengths: tuple[int, ...]) -> None:
 
 
 def _measured(lengths: tuple[int, ...], n_heads: int, d_head: int) -> list[Use] | None:
-    def work(told: Told) -> list[Use]:
+    def work(report: Reporter) -> list[Use]:
         return attention_memory(
-            lengths, n_heads, d_head, on_length=lambda done: told(done / len(lengths))
+            lengths, n_heads, d_head, on_length=lambda done: report(done / len(lengths))
         )
 
     place = _uses(lengths, n_heads, d_head)

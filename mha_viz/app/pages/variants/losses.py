@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mha_viz.app.work.progress import Told
+from mha_viz.app.work.progress import Reporter
 from mha_viz.lessons.grouped_query import grouped_gpt2
 from mha_viz.model import Model
 from mha_viz.pruning import Pass
@@ -19,7 +19,7 @@ _guard = threading.Lock()
 
 
 def measured(
-    key: str, model: Model, pieces: Sequence[list[int]], groups: Sequence[int], told: Told
+    key: str, model: Model, pieces: Sequence[list[int]], groups: Sequence[int], report: Reporter
 ) -> Iterator[tuple[int, float]]:
     """(G, loss) for each G: the mean over all tokens of all pieces, in nats.
 
@@ -29,7 +29,7 @@ def measured(
     for n_kv_heads in groups:
         loss = known(key, n_kv_heads)
         if loss is None:
-            loss = _loss(model, pieces, n_kv_heads, told)
+            loss = _loss(model, pieces, n_kv_heads, report)
             _keep(key, n_kv_heads, loss)
         yield n_kv_heads, loss
 
@@ -40,13 +40,13 @@ def known(key: str, n_kv_heads: int) -> float | None:
         return _known.get((key, n_kv_heads))
 
 
-def _loss(model: Model, pieces: Sequence[list[int]], n_kv_heads: int, told: Told) -> float:
+def _loss(model: Model, pieces: Sequence[list[int]], n_kv_heads: int, report: Reporter) -> float:
     config = model.config
     if n_kv_heads != (config.n_kv_heads or config.n_heads):
         model = replace(model, network=grouped_gpt2(model.network, n_kv_heads))
     found = []
     for number, piece in enumerate(pieces):
-        told(number / len(pieces))
+        report(number / len(pieces))
         found.append(Pass.of(model, piece).losses())
     return float(np.concatenate(found).mean(dtype=np.float64))
 

@@ -126,7 +126,7 @@ def _losses(view: View, G: int, groups: Sequence[int]) -> None:
         key = f"{view.about.weights_hash} {view.model.device.type} {text.key}"
         model = view.model
         found, _ = results(
-            f"loss by G {key}", lambda told: losses.measured(key, model, parts, groups, told),
+            f"loss by G {key}", lambda report: losses.measured(key, model, parts, groups, report),
             total=len(groups), what="values of G", cost=_cost(view, key, parts, groups),
         )  # fmt: skip
         with picture:
