@@ -55,16 +55,16 @@ def view() -> View | None:
             break
     if found is None:
         return None
-    trace, words = found
+    trace, trace_key = found
     if not any(kept_heads(trace, layer) for layer in range(trace.n_layers)):
         problem("Every head was taken out of this model: there is no attention to show.")
         return None
     layer, head = _head_input(below, source, trace, waits=waits)
     chosen = _looks(below)
     _about(below, loaded)
-    _forget_what_another_text_had(words, waits=waits)
+    _forget_what_another_text_had(trace_key, waits=waits)
     view = View(
-        source=source, device=device, model=loaded, trace=trace, words=words,
+        source=source, device=device, model=loaded, trace=trace, trace_key=trace_key,
         layer=layer, head=head, token=_token(trace), window_edges=state.get("window"), **chosen,
     )  # fmt: skip
     if not waits:
@@ -74,13 +74,13 @@ def view() -> View | None:
     return view
 
 
-def _forget_what_another_text_had(words: str, *, waits: bool) -> None:
+def _forget_what_another_text_had(trace_key: str, *, waits: bool) -> None:
     """A pinned token and a zoomed part mean nothing in another text."""
     state = st.session_state
-    if state.get("words", words) != words and not state.get("waits"):
+    if state.get("trace_key", trace_key) != trace_key and not state.get("waits"):
         for name in ("token", "key_chosen", "side", "window"):
             state.pop(name, None)
-    state["words"], state["waits"] = words, waits
+    state["trace_key"], state["waits"] = trace_key, waits
 
 
 def _check_places(view: View) -> None:

@@ -29,7 +29,7 @@ def restore() -> None:
         _translate()
     elif context is None or not context.is_history_navigation:
         return
-    state.pop("words", None)  # with the text of that link, what it chose in it comes back too
+    state.pop("trace_key", None)  # what that link chose in its text comes back with it
     token, key, side, window = (st.query_params.get(name, "") for name in UNBOUND)
     state["token"] = int(token[:6]) if token.isdecimal() else None
     state["key_chosen"] = int(key[:6]) if key.isdecimal() else None

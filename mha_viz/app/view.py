@@ -15,7 +15,7 @@ from mha_viz.trace import Trace
 class View:
     """What is shown: a trace, the chosen head and token, and how it is drawn.
 
-    `words` names the trace in caches and in the browser: model, text and cut. `source` and
+    `trace_key` names the trace in caches and in the browser: model, text and cut. `source` and
     `device` are what the model was asked for by.
     """
 
@@ -23,7 +23,7 @@ class View:
     device: str | None
     model: Model
     trace: Trace
-    words: str
+    trace_key: str
     layer: int
     head: int
     token: int

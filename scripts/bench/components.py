@@ -80,7 +80,7 @@ def _sent(name: str, width: int, shown: str = "") -> Sent:
 def _view(T: int) -> View:
     """The text as a page has it; under a new name each time, so that no cache answers."""
     return View(
-        source="", device=None, model=model(), trace=traced(T), words=f"{T} {next(_names)}",
+        source="", device=None, model=model(), trace=traced(T), trace_key=f"{T} {next(_names)}",
         layer=AT[0], head=AT[1], token=T - 1, window_edges=None, scale="sqrt", dim_sink=False,
         stage=False, theme=LIGHT,
     )  # fmt: skip

@@ -49,12 +49,12 @@ def show(view: View) -> None:
 def grid(view: View) -> None:
     """All heads of all layers; a click chooses one."""
     trace = view.trace
-    pooled = models.thumbnails(view.words, thumbnail_size(trace.n_heads), trace)
+    pooled = models.thumbnails(view.trace_key, thumbnail_size(trace.n_heads), trace)
     if pooled is None:
         load_plotly()  # the heatmap needs it
         return
     figure = _grid_figure(
-        view.words, view.scale, view.dim_sink, view.stage, view.theme.name, _trace=trace,
+        view.trace_key, view.scale, view.dim_sink, view.stage, view.theme.name, _trace=trace,
         _pooled=pooled,
     )  # fmt: skip
     with st.container(key="grid_box", height="stretch"):
@@ -69,7 +69,7 @@ def grid(view: View) -> None:
 def heatmap(view: View) -> None:
     """The chosen head, or the part of it that is zoomed in on."""
     figure = _map_figure(
-        view.words, view.layer, view.head, view.window,
+        view.trace_key, view.layer, view.head, view.window,
         view.scale, view.dim_sink, view.stage, view.theme.name, _trace=view.trace,
     )  # fmt: skip
     with st.container(key="map_box", height="stretch"):
@@ -133,12 +133,12 @@ def _unzoom() -> None:
 
 
 def _pattern(view: View) -> Array:
-    return models.pattern(view.words, view.layer, view.head, view.trace)
+    return models.pattern(view.trace_key, view.layer, view.head, view.trace)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _grid_figure(
-    words: str, scale: Scale, dim_sink: bool, stage: bool, theme: str, *, _trace: Trace,
+    trace_key: str, scale: Scale, dim_sink: bool, stage: bool, theme: str, *, _trace: Trace,
     _pooled: Array,
 ) -> go.Figure:  # fmt: skip
     return head_grid(
@@ -165,7 +165,7 @@ def _grid_table(pooled: Array) -> Table:
 
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _map_figure(
-    words: str,
+    trace_key: str,
     layer: int,
     head: int,
     window: Window | None,
@@ -177,7 +177,7 @@ def _map_figure(
     _trace: Trace,
 ) -> go.Figure:
     return head_heatmap(
-        models.pattern(words, layer, head, _trace),
+        models.pattern(trace_key, layer, head, _trace),
         _trace.tokens,
         THEMES[theme],
         window=window,

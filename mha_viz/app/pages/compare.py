@@ -44,7 +44,7 @@ class Other:
     """What the text in the sidebar is compared with."""
 
     trace: Trace
-    words: str  # its name in caches
+    trace_key: str
     name: str  # in captions
     first: str = "this text"  # what the other side is called there
     off: tuple[pruning.Head, ...] = ()
@@ -115,7 +115,7 @@ def _without_heads(view: View) -> Other | None:
     if not off:
         st.info("Name heads that are off, for example L0H1-L3H4, or choose them under Pruning.")
         return None
-    words = f"{view.words} {off}"
+    trace_key = f"{view.trace_key} {off}"
     some = "1 head" if len(off) == 1 else f"{len(off)} heads"
     gate = pruning.gate_without(view.model.config, off).numpy()
 
@@ -125,8 +125,8 @@ def _without_heads(view: View) -> Other | None:
             on_layer=lambda done: report(done / view.trace.n_layers),
         )  # fmt: skip
 
-    found = awaited(_gated(words), "Running without these heads", work, slot="other text")
-    return None if found is None else Other(found, words, f"without {some}", "as it is", off)
+    found = awaited(_gated(trace_key), "Running without these heads", work, slot="other text")
+    return None if found is None else Other(found, trace_key, f"without {some}", "as it is", off)
 
 
 def _comparison(view: View, other: Other) -> None:
@@ -161,7 +161,7 @@ def _changes(view: View, other: Other) -> tuple[Alignment, Change] | None:
                 values[head] = np.nan
         return alignment, change
 
-    place = _changed(view.words, other.words)
+    place = _changed(view.trace_key, other.trace_key)
     return awaited(place, "Comparing every head", work, slot="changes")
 
 

@@ -80,7 +80,7 @@ def _tellings(view: View, T: int) -> tuple[Telling, ...] | None:
         x = network.attention_input(ids, layer)
         return tellings(network.blocks[layer].attn, x, on_progress=report)
 
-    place = _told(view.words, layer, T)
+    place = _told(view.trace_key, layer, T)
     return awaited(place, "Telling the layer in six ways", work, slot="tellings")
 
 

@@ -69,7 +69,7 @@ def board(
         for h in range(trace.n_heads)
         if (i, h) not in here
     ]
-    pooled = models.thumbnails(view.words, thumbnail_size(trace.n_heads), trace)
+    pooled = models.thumbnails(view.trace_key, thumbnail_size(trace.n_heads), trace)
     _board(
         key="board",
         data={
@@ -78,7 +78,7 @@ def board(
             "off": [Head(layer, head).key for layer, head in off],
             "gone": gone,
             "chosen": view.at.key,
-            "image": "" if pooled is None else _image(view.words, theme.name, view, pooled),
+            "image": "" if pooled is None else _image(view.trace_key, theme.name, view, pooled),
             "values": None if values is None else _coloured(values, theme, unit),
             "stage": view.stage,
             "colours": {
@@ -158,8 +158,8 @@ def _named(text: str) -> tuple[Head, ...]:
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _image(words: str, theme: str, _view: View, _pooled: Array) -> str:
-    del words, theme  # only tell pictures apart
+def _image(trace_key: str, theme: str, _view: View, _pooled: Array) -> str:
+    del trace_key, theme  # only tell pictures apart
     block = -(-_view.trace.n_tokens // thumbnail_size(_view.trace.n_heads))
     return mosaic_uri(_pooled, _view.theme, block=block)
 

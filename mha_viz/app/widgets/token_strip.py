@@ -33,12 +33,12 @@ _strip = st.components.v2.component(
 def token_strip(view: View) -> None:
     """The text as tokens, for the chosen head, linked to the figures below."""
     trace = view.trace
-    pattern = models.pattern(view.words, view.layer, view.head, trace)
+    pattern = models.pattern(view.trace_key, view.layer, view.head, trace)
     _strip(
         key="strip",
         data={
             "tokens": [[t.label, t.kind, explain(t), *t.span] for t in trace.details],
-            "words": view.words,
+            "words": view.trace_key,
             "pattern": pack(pattern),
             "n_layers": trace.n_layers,
             "n_heads": trace.n_heads,
@@ -80,6 +80,6 @@ def _on_focus() -> None:
     if focus.get("theme") in THEMES:
         state["theme"] = focus["theme"]
     state["at"] = str(focus.get("at"))
-    if focus.get("words") == state.get("words"):
+    if focus.get("words") == state.get("trace_key"):
         state["token"] = focus.get("token")
         state["window"] = focus.get("window")

@@ -66,7 +66,7 @@ def trace(
     A `slot` holds one text of a visitor that the model is reading.
     """
     where = f"{source}\n{_stamp(source)}\n{device}\n{cut}\n"
-    words = hashlib.sha256(f"{where}{text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    trace_key = hashlib.sha256(f"{where}{text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
     reader = model(source, device, slot=f"model of {slot}")
     if reader is None:
         return None
@@ -75,12 +75,12 @@ def trace(
     def work(report: Reporter) -> Trace:
         return reader.trace(text, cut=cut, on_layer=lambda done: report(done / L))
 
-    found = awaited(_traces(words), "Running the model", work, slot=slot)
-    return None if found is None else (found, words)
+    found = awaited(_traces(trace_key), "Running the model", work, slot=slot)
+    return None if found is None else (found, trace_key)
 
 
-def thumbnails(words: str, size: int, trace: Trace) -> Array | None:
-    """All heads of the trace that `words` names, pooled to at most `size` a side.
+def thumbnails(trace_key: str, size: int, trace: Trace) -> Array | None:
+    """All heads of the trace that `trace_key` names, pooled to at most `size` a side.
 
     None after the page has said that they were stopped.
     """
@@ -88,12 +88,12 @@ def thumbnails(words: str, size: int, trace: Trace) -> Array | None:
     def work(report: Reporter) -> Array:
         return trace.thumbnails(size, on_layer=lambda done: report(done / trace.n_layers))
 
-    return awaited(_thumbnails(words, size), "Drawing every head", work, slot="thumbnails")
+    return awaited(_thumbnails(trace_key, size), "Drawing every head", work, slot="thumbnails")
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def pattern(words: str, layer: int, head: int, _trace: Trace) -> Array:
-    """One pattern of the trace that `words` names."""
+def pattern(trace_key: str, layer: int, head: int, _trace: Trace) -> Array:
+    """One pattern of the trace that `trace_key` names."""
     found = _trace.pattern(layer, head)
     found.setflags(write=False)
     return found

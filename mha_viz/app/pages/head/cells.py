@@ -63,7 +63,7 @@ def picks(
             "query": view.token,
             "key": key,
             "tokens": list(view.trace.tokens),
-            "words": view.words,
+            "words": view.trace_key,
             "colours": {
                 "query": view.theme.query,
                 "page": view.theme.page,
@@ -111,7 +111,7 @@ def _choose_query(query: int) -> None:
 def _on_pick() -> None:
     state = st.session_state
     pick: dict[str, Any] | None = state["cells"].get("pick")
-    if not isinstance(pick, dict) or pick.get("words") != state.get("words"):
+    if not isinstance(pick, dict) or pick.get("words") != state.get("trace_key"):
         return
     state["cells_seq"] = int(pick.get("seq", 0))
     maps, block = state.get("cells_drawn", ({}, 1))

@@ -202,17 +202,18 @@ def _map_figure(view: View, name: str) -> go.Figure:
     if name == "weights":
         return weight_map(view, labels=MAX_TICKS)
     return _score_map(
-        view.words, view.layer, view.head, name, view.window, view.stage, view.theme.name,
+        view.trace_key, view.layer, view.head, name, view.window, view.stage, view.theme.name,
         _trace=view.trace,
     )  # fmt: skip
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _score_map(
-    words: str, layer: int, head: int, name: str, window: Window | None, stage: bool, theme: str,
+    trace_key: str, layer: int, head: int, name: str, window: Window | None, stage: bool,
+    theme: str,
     *, _trace: Trace,
 ) -> go.Figure:  # fmt: skip
-    whole = _scores(words, layer, head, _trace=_trace)
+    whole = _scores(trace_key, layer, head, _trace=_trace)
     return cell_map(
         only_seen(whole) if name == "masked" else whole, _trace.tokens, THEMES[theme],
         colours="signed", top=float(np.abs(whole).max()), window=window,
@@ -221,8 +222,8 @@ def _score_map(
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _scores(words: str, layer: int, head: int, *, _trace: Trace) -> Array:
-    del words  # only tells traces apart
+def _scores(trace_key: str, layer: int, head: int, *, _trace: Trace) -> Array:
+    del trace_key  # only tells traces apart
     found = dot_product.scores(_trace, layer, head)
     found.setflags(write=False)
     return found
@@ -230,7 +231,7 @@ def _scores(words: str, layer: int, head: int, *, _trace: Trace) -> Array:
 
 def _whole(view: View) -> Array:
     """The scores of every pair."""
-    return _scores(view.words, view.layer, view.head, _trace=view.trace)
+    return _scores(view.trace_key, view.layer, view.head, _trace=view.trace)
 
 
 def _values(view: View, name: str) -> Array:

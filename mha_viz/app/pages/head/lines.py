@@ -53,7 +53,7 @@ def show(view: View) -> None:
     heads = _heads(view)
     direction, threshold, most = _switches()
     found = [
-        _of_head(view.words, layer, head, most, threshold, _view=view) for layer, head in heads
+        _of_head(view.trace_key, layer, head, most, threshold, _view=view) for layer, head in heads
     ]
     there = sum(map(len, found))
     sent = dot_product.strongest(found, SENT)
@@ -154,9 +154,9 @@ def _switches() -> tuple[str, float, int]:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _of_head(
-    words: str, layer: int, head: int, most: int, threshold: float, *, _view: View
+    trace_key: str, layer: int, head: int, most: int, threshold: float, *, _view: View
 ) -> Lines:
-    pattern = models.pattern(words, layer, head, _view.trace)
+    pattern = models.pattern(trace_key, layer, head, _view.trace)
     return dot_product.lines(pattern, most=most, threshold=threshold)
 
 
@@ -166,7 +166,7 @@ def _draw(view: View, heads: list[Head], sent: list[Lines], direction: str) -> N
         key="lines",
         data={
             "tokens": list(view.trace.tokens),
-            "words": view.words,
+            "words": view.trace_key,
             "heads": [
                 {"name": Head(layer, head).label, "lines": pack(one), "at_rest": len(few)}
                 for (layer, head), one, few in zip(heads, sent, at_rest, strict=True)
@@ -197,7 +197,7 @@ def _pinned(view: View) -> dict[str, Any] | None:
 def _on_pin() -> None:
     state = st.session_state
     pin: dict[str, Any] | None = state["lines"].get("pin")
-    if not isinstance(pin, dict) or pin.get("words") != state.get("words"):
+    if not isinstance(pin, dict) or pin.get("words") != state.get("trace_key"):
         return
     state["lines_seq"] = int(pin.get("seq", 0))
     pinned = pin.get("pinned")

@@ -19,7 +19,7 @@ LABELS = 30  # a side of a map on half of the page
 
 def seen_weights(view: View) -> Array:
     """`[T, T]`: the pattern, NaN beyond the query."""
-    return only_seen(models.pattern(view.words, view.layer, view.head, view.trace))
+    return only_seen(models.pattern(view.trace_key, view.layer, view.head, view.trace))
 
 
 def only_seen(values: Array) -> Array:
@@ -31,18 +31,18 @@ def only_seen(values: Array) -> Array:
 def weight_map(view: View, *, labels: int = LABELS) -> go.Figure:
     """The pattern; colour is the square root of the weight."""
     return _map(
-        view.words, view.layer, view.head, view.window, labels, view.stage, view.theme.name,
+        view.trace_key, view.layer, view.head, view.window, labels, view.stage, view.theme.name,
         _trace=view.trace,
     )  # fmt: skip
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _map(
-    words: str, layer: int, head: int, window: Window | None, labels: int, stage: bool,
+    trace_key: str, layer: int, head: int, window: Window | None, labels: int, stage: bool,
     theme: str, *, _trace: Trace,
 ) -> go.Figure:  # fmt: skip
     return cell_map(
-        only_seen(models.pattern(words, layer, head, _trace)), _trace.tokens, THEMES[theme],
+        only_seen(models.pattern(trace_key, layer, head, _trace)), _trace.tokens, THEMES[theme],
         colours="root", top=1.0, window=window, ticks=labels, sizes=STAGE if stage else NORMAL,
     )  # fmt: skip
 

@@ -80,7 +80,7 @@ def _values(view: View, name: str) -> Array:
     """`[T, T]`: what this way draws, NaN where it draws nothing."""
     if name == "value-weighted":
         return values.amounts(view)
-    weights = models.pattern(view.words, view.layer, view.head, view.trace)
+    weights = models.pattern(view.trace_key, view.layer, view.head, view.trace)
     if WAYS[name].first == "hidden":
         weights = dot_product.without_first(weights, renormalised=name == "hidden, renormalised")
     return only_seen(weights)
@@ -106,7 +106,7 @@ def _alt(view: View, name: str, found: Array) -> str:
 
 def _shares(view: View, name: str) -> None:
     """How much rests on the first token, and how much of it this picture hides."""
-    pattern = models.pattern(view.words, view.layer, view.head, view.trace)
+    pattern = models.pattern(view.trace_key, view.layer, view.head, view.trace)
     share = dot_product.share_of_first(pattern)
     if math.isnan(share):
         st.caption("With a single token there is no share to speak of.")

@@ -67,7 +67,7 @@ def moved(view: View, key: str) -> None:
         f"weight × norm of what the key sends, up to {top:.3g}; colour = √.",
     )
     figure = _map(
-        view.words, view.layer, view.head, view.window, view.stage, view.theme.name, _view=view
+        view.trace_key, view.layer, view.head, view.window, view.stage, view.theme.name, _view=view
     )
     square(figure, key, f"Value-weighted attention of {view.at.label}: the largest is {top:.3g}.")
 
@@ -80,18 +80,18 @@ def amounts(view: View) -> Array:
 
 def norms(view: View) -> Array:
     """`[T]`: the norms of what each position offers through the head."""
-    return _norms(view.words, view.layer, view.head, _view=view)
+    return _norms(view.trace_key, view.layer, view.head, _view=view)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _norms(words: str, layer: int, head: int, *, _view: View) -> Array:
-    del words  # only tells texts apart
+def _norms(trace_key: str, layer: int, head: int, *, _view: View) -> Array:
+    del trace_key  # only tells texts apart
     return logit_attribution.value_norms(_view.model, _view.trace, layer, head)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _map(
-    words: str, layer: int, head: int, window: Window | None, stage: bool, theme: str, *,
+    trace_key: str, layer: int, head: int, window: Window | None, stage: bool, theme: str, *,
     _view: View,
 ) -> go.Figure:  # fmt: skip
     values = amounts(_view)
@@ -140,12 +140,12 @@ def _next_token(view: View) -> None:
     )
     multiply_adds = float(view.about.n_parameters) * view.trace.n_tokens
     if not may_start(
-        f"effect {view.words} {view.token}", multiply_adds, "Compute",
+        f"effect {view.trace_key} {view.token}", multiply_adds, "Compute",
         "This runs the whole model once more on a long text.",
     ):  # fmt: skip
         return
     found, _ = results(
-        f"effect {view.words} {view.at.key} {view.token}", partial(_effect, view), total=1,
+        f"effect {view.trace_key} {view.at.key} {view.token}", partial(_effect, view), total=1,
         what="heads", slot="effect",
     )  # fmt: skip
     if not found:

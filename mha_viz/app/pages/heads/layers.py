@@ -89,5 +89,5 @@ def _merged(view: View, way: str, layer: int | None) -> Array | None:
         merge = mean_pattern if way == "mean" else max_pattern
         return merge(trace, layer, on_layer=on_layer)
 
-    place = _patterns(view.words, way, layer)
+    place = _patterns(view.trace_key, way, layer)
     return awaited(place, "Merging all heads", work, slot="merged")

@@ -45,7 +45,7 @@ def measured(view: View) -> "pd.DataFrame | None":
             model, trace, seeds=SEEDS, on_step=lambda done, total: report(done / total)
         )
 
-    found, _ = results(f"passport {view.words}", work, total=1, what="passports")
+    found, _ = results(f"passport {view.trace_key}", work, total=1, what="passports")
     return found[0] if found else None
 
 
@@ -204,7 +204,7 @@ def _distances(view: View) -> NDArray[np.float64] | None:
     def work(report: Reporter) -> NDArray[np.float64]:
         return distances(trace, layer, head, on_layer=lambda done: report(done / trace.n_layers))
 
-    place = _alike(view.words, layer, head)
+    place = _alike(view.trace_key, layer, head)
     return awaited(place, "Comparing all heads", work, slot="alike")
 
 

@@ -108,7 +108,7 @@ def _whole(view: View, reference: Reference) -> Read | None:
             passes.append(Pass.of(model, one))
         return Read(tuple(passes), tuple(one.losses() for one in passes))
 
-    place = _wholes(view.words, reference.key)
+    place = _wholes(view.trace_key, reference.key)
     return awaited(place, "Running with all heads", work, slot="whole")
 
 
@@ -127,7 +127,7 @@ def _now(
     filled = [one for one in fills if one is not None]
     if len(filled) < len(fills):
         return None
-    text = (view.words, reference.key, id(view.model.network))
+    text = (view.trace_key, reference.key, id(view.model.network))
     before: Read = state["read"] if state.get("read_of") == text else whole
     gate = pruning.gate_without(view.model.config, off)
 

@@ -79,7 +79,7 @@ def _texts(view: View, choice: Choice, reference: Reference) -> list[list[int]]:
 
 
 def _name(view: View, choice: Choice, reference: Reference) -> str:
-    of = view.words if choice.source == SOURCES[0] else reference.key
+    of = view.trace_key if choice.source == SOURCES[0] else reference.key
     way: str = choice.method if choice.measure == "exact" else ""
     if way not in ("", "zero"):
         way = f"{way} {reference.key}"  # what stands in for a head is made from it

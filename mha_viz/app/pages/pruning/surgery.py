@@ -59,7 +59,7 @@ def _sizes(view: View, few: Model, off: tuple[Head, ...]) -> None:
         times = pruning.seconds(both, text, repeats=REPEATS, on_progress=report)
         return times, _difference(view, few, off)
 
-    found = awaited(_measured(view.words, off), "Measuring both", work, slot="surgery")
+    found = awaited(_measured(view.trace_key, off), "Measuring both", work, slot="surgery")
     if found is None:
         return
     times, difference = found

@@ -149,5 +149,5 @@ def _broken(view: View, T: int, name: str) -> Broken | None:
             mean=float(apart.mean()),
         )
 
-    place = _damages(view.words, layer, T, name)
+    place = _damages(view.trace_key, layer, T, name)
     return awaited(place, "Running the model twice", work, slot="mistake")

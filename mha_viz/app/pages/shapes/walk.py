@@ -57,7 +57,7 @@ def _of_text(view: View) -> Walked | None:
     T = min(view.trace.n_tokens, MOST_TOKENS)
     if view.trace.n_tokens > T:
         notice(f"Shapes are shown for the first {T} of {view.trace.n_tokens:,} tokens.")
-    attention, steps = _walk_text(view.words, view.layer, T, _view=view)
+    attention, steps = _walk_text(view.trace_key, view.layer, T, _view=view)
     return Walked(
         steps, attention, heads, heads.index(view.head), view.trace.tokens[:T],
         f"layer {view.layer} on this text",
@@ -66,7 +66,7 @@ def _of_text(view: View) -> Walked | None:
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _walk_text(
-    words: str, layer: int, T: int, *, _view: View
+    trace_key: str, layer: int, T: int, *, _view: View
 ) -> tuple[MultiHeadAttention, tuple[Step, ...]]:
     network = _view.model.network
     ids = torch.tensor([_view.trace.token_ids[:T]], device=_view.model.device)

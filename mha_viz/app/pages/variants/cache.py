@@ -69,7 +69,7 @@ def show(view: View) -> None:
         notice(f"The last {T:,} of {view.trace.n_tokens:,} tokens are continued.")
     work = view.about.n_parameters * n_new * (2 * T + n_new)
     if may_start(
-        f"generate {view.words} {n_new}", work, "Generate",
+        f"generate {view.trace_key} {n_new}", work, "Generate",
         f"{n_new} tokens after {T}, with the cache and without: {plain(model_name(view))} takes a "
         "while.",
     ):  # fmt: skip
@@ -316,6 +316,6 @@ def _generated(view: View, n_prompt: int, n_new: int) -> Generated | None:
         )
         return Generated(prompt, tokens[True], tokens[False], with_ms, without_ms, runs)
 
-    place = _runs(view.words, n_prompt, n_new)
+    place = _runs(view.trace_key, n_prompt, n_new)
     what = "Generating, with the cache and without"
     return awaited(place, what, work, slot="generated")

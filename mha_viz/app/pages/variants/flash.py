@@ -147,7 +147,7 @@ def _tiles(view: View) -> None:
     if view.trace.n_tokens > T:
         notice(f"Tiles are shown for the first {T} of {view.trace.n_tokens:,} tokens.")
     block = one_of("Positions a tile", BLOCKS, BLOCKS[0], "block")
-    found = _tiled(view.words, view.layer, view.head, T, block, _view=view)
+    found = _tiled(view.trace_key, view.layer, view.head, T, block, _view=view)
     caption(
         f"{view.at.label} tile by tile",
         f"{block} queries by {block} keys at a time. Grey is finished and forgotten; violet are "
@@ -237,7 +237,7 @@ def _span(positions: range) -> str:
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _tiled(words: str, layer: int, head: int, T: int, block: int, *, _view: View) -> Tiled:
+def _tiled(trace_key: str, layer: int, head: int, T: int, block: int, *, _view: View) -> Tiled:
     trace = _view.trace
     q, k, v = (torch.tensor(x[layer, head, :T]) for x in (trace.q, trace.k, trace.v))
     scale = trace.scales[layer]

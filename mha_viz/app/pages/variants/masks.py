@@ -101,7 +101,7 @@ def show(view: View) -> None:
     if name == "cross-attention" and T < 2:
         notice("Cross-attention needs two texts: type at least two tokens, a half each.")
         return
-    found = _masked(view.words, view.layer, view.head, T, name, reach, _view=view)
+    found = _masked(view.trace_key, view.layer, view.head, T, name, reach, _view=view)
     _pictures(view, name, found)
     _words(name, found)
     download(f"{name.replace(' ', '_')}_pattern.csv", found.pattern, rows=found.queries)
@@ -194,7 +194,7 @@ def made_mask(name: str, T: int, n: int, reach: int) -> Tensor:
 
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _masked(
-    words: str, layer: int, head: int, T: int, name: str, reach: int, *, _view: View
+    trace_key: str, layer: int, head: int, T: int, name: str, reach: int, *, _view: View
 ) -> Masked:
     network, tokens = _view.model.network, _view.trace.tokens[:T]
     ids = torch.tensor([_view.trace.token_ids[:T]], device=_view.model.device)
