@@ -28,13 +28,13 @@ Progress = Callable[[float], None]  # is told a share from 0 to 1, and may raise
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Expected:
+class Predictions:
     """What is expected after n positions, read off one layer."""
 
     ids: NDArray[np.int64]  # [n, k], the likeliest first
     probabilities: Array  # [n, k]
-    final: Array  # [n], of the token that the last layer puts first
-    following: Array  # [n], of the token that does follow; NaN where the text ends
+    p_final: Array  # [n], of the token that the last layer puts first
+    p_actual: Array  # [n], of the token that does follow; NaN where the text ends
     losses: Array  # [n], of that token, in nats
     ranks: NDArray[np.int64]  # [n], of that token, from 1 on; 0 where the text ends
 
@@ -44,7 +44,7 @@ class Step:
     """One token of a continuation, and what it was chosen from.
 
     Candidates are the likeliest tokens, and the chosen one last where it is none of them. `queries`
-    and `keys` are what `looks` reads.
+    and `keys` are what `attention_row` reads.
     """
 
     position: int  # of the chosen token; the one before it asks
@@ -53,25 +53,25 @@ class Step:
     probability: float  # of it, as the model says
     loss: float  # of it, in nats
     ids: NDArray[np.int64]  # [n], the candidates
-    before: Array  # [n], as the model says
-    after: Array  # [n], what was drawn from; `before` where the token was given
-    n_left: int  # tokens that could be drawn
+    p_model: Array  # [n], as the model says
+    p_sampling: Array  # [n], what was drawn from; `p_model` where the token was given
+    n_possible: int  # tokens that could be drawn
     queries: tuple[Tensor, ...] = field(repr=False)  # a layer [H, d_h], of the token that asks
     keys: tuple[Tensor, ...] = field(repr=False)  # a layer [G, position, d_h], seen in the cache
 
 
-def join(parts: Sequence[Expected]) -> Expected:
+def join(parts: Sequence[Predictions]) -> Predictions:
     """Blocks of positions as one. Raises ShapeError for none."""
     if not parts:
         raise ShapeError("There are no blocks of positions to join; give at least one.")
-    names = [f.name for f in fields(Expected)]
-    return Expected(**{n: np.concatenate([getattr(part, n) for part in parts]) for n in names})
+    names = [f.name for f in fields(Predictions)]
+    return Predictions(**{n: np.concatenate([getattr(part, n) for part in parts]) for n in names})
 
 
 @torch.inference_mode()
-def expected(
+def predict(
     model: Model, ids: Sequence[int], k: int = 10, *, on_progress: Progress | None = None
-) -> Iterator[Expected]:
+) -> Iterator[Predictions]:
     """What the model expects after each position of `ids`, a block of positions at a time.
 
     Raises ShapeError for k below 1 or beyond the vocabulary; TextError for no ids or more than
@@ -94,13 +94,13 @@ def lens(
     k: int = 5,
     *,
     on_progress: Progress | None = None,
-) -> Iterator[Expected]:
+) -> Iterator[Predictions]:
     """What is expected after `positions`, all unless given: L + 1 times, embedding first.
 
     ln_f and W_U are applied to the residual stream after the embedding and after each block. The
     last of them is what the model says. Positions beyond the last one asked for are not computed.
     Raises ShapeError for positions that are not there or more than POSITIONS of them, and as
-    `expected` does.
+    `predict` does.
     """
     _check(model, ids, k)
     asked = range(len(ids)) if positions is None else positions
@@ -121,7 +121,7 @@ def lens(
         yield _read(_logits(network, resid), final, _following(ids, asked), k)
 
 
-def go_on(
+def continue_text(
     model: Model,
     ids: Sequence[int],
     n_new: int,
@@ -140,7 +140,7 @@ def go_on(
     return _steps(model.network, ids, [None] * n, sampling, n_candidates, on_progress)
 
 
-def follow(
+def score_continuation(
     model: Model,
     ids: Sequence[int],
     given: Sequence[int],
@@ -151,14 +151,14 @@ def follow(
     """The `given` tokens after `ids`, each with what the model expected there.
 
     Their probabilities multiply to that of the whole continuation. n_positions may end them.
-    Raises TextError as `go_on` does.
+    Raises TextError as `continue_text` does.
     """
     _check(model, ids, n_candidates)
     kept = given[: model.config.n_positions - len(ids)]
     return _steps(model.network, ids, kept, None, n_candidates, on_progress)
 
 
-def looks(model: Model, step: Step, layer: int, head: int) -> Array:
+def attention_row(model: Model, step: Step, layer: int, head: int) -> Array:
     """`[position]`: how much the token that asked for this step looks at each so far; adds up to 1.
 
     From its query and the keys in the cache. Raises HeadNotFound for a head that is not there.
@@ -234,9 +234,9 @@ def _step(
         probability=float(says[token]),
         loss=-float(log_p[token]),
         ids=np.array(candidates, dtype=np.int64),
-        before=says[candidates].numpy(),
-        after=drawn_from[candidates].numpy(),
-        n_left=int((drawn_from > 0).sum()),
+        p_model=says[candidates].numpy(),
+        p_sampling=drawn_from[candidates].numpy(),
+        n_possible=int((drawn_from > 0).sum()),
         queries=queries,
         keys=keys,
     )
@@ -274,7 +274,7 @@ def _following(ids: Sequence[int], positions: range) -> list[int]:
     return after + [-1] * (len(positions) - len(after))
 
 
-def _read(logits: Tensor, final: Tensor, following: Sequence[int], k: int) -> Expected:
+def _read(logits: Tensor, final: Tensor, following: Sequence[int], k: int) -> Predictions:
     log_p = logits.log_softmax(-1)
     top = log_p.topk(k)
     next_ids = torch.tensor(following, device=logits.device)
@@ -282,11 +282,11 @@ def _read(logits: Tensor, final: Tensor, following: Sequence[int], k: int) -> Ex
     said = log_p.gather(-1, next_ids.clamp(min=0)[:, None])
     losses = (-said[:, 0]).masked_fill(ends, torch.nan)
     ranks = ((log_p > said).sum(-1) + 1).masked_fill(ends, 0)
-    return Expected(
+    return Predictions(
         ids=top.indices.cpu().numpy(),
         probabilities=top.values.exp().cpu().numpy(),
-        final=log_p.gather(-1, final[:, None])[:, 0].exp().cpu().numpy(),
-        following=(-losses).exp().cpu().numpy(),
+        p_final=log_p.gather(-1, final[:, None])[:, 0].exp().cpu().numpy(),
+        p_actual=(-losses).exp().cpu().numpy(),
         losses=losses.cpu().numpy(),
         ranks=ranks.cpu().numpy(),
     )

@@ -29,7 +29,7 @@ from mha_viz import pruning
 from mha_viz.analysis import compare, logit_attribution
 from mha_viz.analysis import dot_product as explain
 from mha_viz.analysis import predictions as expectations
-from mha_viz.analysis.predictions import Expected
+from mha_viz.analysis.predictions import Predictions
 from mha_viz.app.pages.compare import MOST_SHOWN
 from mha_viz.app.pages.head.dot_product import RUNGS
 from mha_viz.app.pages.head.maps import LABELS, only_seen
@@ -125,12 +125,12 @@ def direct_effect(T: int) -> Sent:
 
 
 def every_position(T: int) -> Sent:
-    seen = expectations.join(list(expectations.expected(model(), traced(T).token_ids, KEPT)))
+    seen = expectations.join(list(expectations.predict(model(), traced(T).token_ids, KEPT)))
     at = _window(T)
     ids = seen.ids[at.start : at.stop, :LIKELIEST].T
     shares = seen.probabilities[at.start : at.stop, :LIKELIEST].T
     follows = [*traced(T).tokens, "?"][at.start + 1 : at.stop + 1]
-    numbers = {"rank": seen.ranks, "p": seen.following, "loss": seen.losses}
+    numbers = {"rank": seen.ranks, "p": seen.p_actual, "loss": seen.losses}
     notes = [(name, [f"{values[i]:.3g}" for i in at]) for name, values in numbers.items()]
     labels = in_rows(_names(ids.ravel().tolist()), len(at))
     hovers = [
@@ -149,7 +149,7 @@ def logit_lens(T: int) -> Sent:
     return _tokens(T, labels, shares, [_of_layer(layer, at) for layer in layers], [])
 
 
-def _of_layer(layer: Expected, at: range) -> list[list[str]]:
+def _of_layer(layer: Predictions, at: range) -> list[list[str]]:
     """The words on each cell of a row of the lens."""
     names = in_rows(_names(layer.ids.ravel().tolist()), TOP)
     return [
@@ -188,8 +188,8 @@ def _names(ids: list[int]) -> list[str]:
 
 
 def step(T: int) -> Sent:
-    made = next(expectations.go_on(model(), traced(T).token_ids, 1, n_candidates=CANDIDATES))
-    before = made.before.tolist()
+    made = next(expectations.continue_text(model(), traced(T).token_ids, 1, n_candidates=CANDIDATES))
+    before = made.p_model.tolist()
     drawn = candidates.candidates_figure(_names(made.ids.tolist()), before, before, 0, LIGHT)
     return figure(drawn, HALF, candidates.height(len(before)))
 

@@ -13,7 +13,14 @@ from streamlit.testing.v1 import AppTest
 from support.script import ROOT, alts, button, figures, finished, html, opened, said
 
 from mha_viz.analysis.generation import Sampling
-from mha_viz.analysis.predictions import expected, follow, go_on, join, lens, looks
+from mha_viz.analysis.predictions import (
+    attention_row,
+    continue_text,
+    join,
+    lens,
+    predict,
+    score_continuation,
+)
 from mha_viz.app.samples import DEFAULT
 from mha_viz.figures.candidates import candidates_figure
 from mha_viz.figures.theme import DARK, LIGHT
@@ -81,7 +88,7 @@ def test_the_sentence_under_the_lens_says_when_its_last_word_came_first(
 
 def test_every_position_names_what_the_model_expects_and_what_follows(bundled: Model) -> None:
     ids = bundled.trace(DEFAULT).token_ids
-    found = join(list(expected(bundled, ids)))
+    found = join(list(predict(bundled, ids)))
     test = page(likeliest="3")
     rows = texts(figures(test)[-1])
     assert len(rows) == 3 + 4
@@ -98,7 +105,7 @@ def test_every_position_names_what_the_model_expects_and_what_follows(bundled: M
 
 def test_the_frames_are_around_the_tokens_that_follow(bundled: Model) -> None:
     ids = bundled.trace(DEFAULT).token_ids
-    found = join(list(expected(bundled, ids)))
+    found = join(list(predict(bundled, ids)))
     chart = figures(page(likeliest="10"))[-1]
     frames = next(trace for trace in chart["data"] if trace.get("mode") == "lines")
     corners = [(x, y) for x, y in zip(frames["x"], frames["y"], strict=True) if x is not None]
@@ -120,7 +127,7 @@ def test_a_long_text_is_drawn_around_the_pinned_token_and_says_so(bundled: Model
 
 
 def test_the_least_expected_token_can_be_gone_to(bundled: Model) -> None:
-    found = join(list(expected(bundled, bundled.trace(LONG).token_ids)))
+    found = join(list(predict(bundled, bundled.trace(LONG).token_ids)))
     worst = int(np.nanargmax(found.losses))
     test = page(text=LONG)
     there = next(b for b in test.button if f"({worst + 1})" in b.label)
@@ -159,8 +166,8 @@ def test_the_colour_of_the_lens_is_the_probability_that_it_names(
     layers = list(lens(bundled, bundled.trace(DEFAULT).token_ids))
     wanted = {
         "top token": np.stack([layer.probabilities[:, 0] for layer in layers]),
-        "final token": np.stack([layer.final for layer in layers]),
-        "next token": np.stack([layer.following for layer in layers]),
+        "final token": np.stack([layer.p_final for layer in layers]),
+        "next token": np.stack([layer.p_actual for layer in layers]),
     }[colour]
     chart = figures(page(expects="Logit lens", lens_colour=colour))[-1]
     cells = next(trace for trace in chart["data"] if trace["type"] == "heatmap")
@@ -181,18 +188,18 @@ def _bytes(array: dict) -> bytes:
 def test_the_steps_are_those_of_the_model(bundled: Model) -> None:
     ids = bundled.trace(DEFAULT).token_ids
     link = {"temperature": "0.9", "top_k": "12", "top_p": "0.9", "draw": "3", "n_more": "6"}
-    made = list(go_on(bundled, ids, 6, sampling=Sampling(0.9, 12, 0.9, 3)))
+    made = list(continue_text(bundled, ids, 6, sampling=Sampling(0.9, 12, 0.9, 3)))
     test = page(expects="Go on", go_on="sample", went="4", **link)
     assert not test.exception
     assert said(test) == ""
     step = made[3]
     words = test.markdown[-1].value.replace("\\", "")
     assert f"Position 20 becomes **{name(bundled, step.token)}**" in words
-    assert f"The filters left {step.n_left} token" in words
+    assert f"The filters left {step.n_possible} token" in words
     assert "The step read 1 token; 19 were in the cache." in words
     chart = figures(test)[-1]
     assert [bars["name"] for bars in chart["data"]] == ["the model", "drawn from"]
-    for bars, values in zip(chart["data"], (step.before, step.after), strict=True):
+    for bars, values in zip(chart["data"], (step.p_model, step.p_sampling), strict=True):
         np.testing.assert_allclose(bars["x"], values, atol=1e-6)
     assert chart["layout"]["shapes"][0]["y0"] == pytest.approx(
         step.ids.tolist().index(step.token) - 0.47
@@ -201,8 +208,8 @@ def test_the_steps_are_those_of_the_model(bundled: Model) -> None:
 
 def test_the_attention_of_the_step_is_that_of_the_chosen_head(bundled: Model) -> None:
     ids = bundled.trace(DEFAULT).token_ids
-    step = next(go_on(bundled, ids, 1))
-    weights = looks(bundled, step, 2, 5)
+    step = next(continue_text(bundled, ids, 1))
+    weights = attention_row(bundled, step, 2, 5)
     test = page(expects="Go on", at="L2H5", went="1")
     assert "<b>Where L2 H5 looked</b>" in html(test)
     best = int(weights.argmax())
@@ -225,7 +232,7 @@ def test_the_same_link_is_the_same_text_and_another_seed_is_another() -> None:
 def test_words_of_ones_own_are_asked_one_by_one(bundled: Model) -> None:
     ids = bundled.trace(DEFAULT).token_ids
     given, _ = bundled.encode(" ring and a crown.")
-    made = list(follow(bundled, ids, given))
+    made = list(score_continuation(bundled, ids, given))
     test = page(expects="Go on", go_on="own words", own=" ring and a crown.")
     assert not test.exception
     assert said(test) == ""
@@ -299,7 +306,7 @@ def test_the_numbers_are_those_of_the_model(
     files: dict[str, Callable[[], str]], bundled: Model
 ) -> None:
     ids = bundled.trace(DEFAULT).token_ids
-    found = join(list(expected(bundled, ids)))
+    found = join(list(predict(bundled, ids)))
     page()
     rows = read(files["next_tokens.csv"])
     assert [float(row["loss"]) for row in rows[:-1]] == pytest.approx(found.losses[:-1], abs=1e-6)
@@ -312,11 +319,11 @@ def test_the_numbers_are_those_of_the_model(
     )
     assert len(rows) == 5 * 17
     page(expects="Go on", n_more="5", at="L1H3")
-    made = list(go_on(bundled, ids, 5))
+    made = list(continue_text(bundled, ids, 5))
     rows = read(files["continuation.csv"])
     assert [int(r["id"]) for r in rows if r["taken"] == "1"] == [step.token for step in made]
     row = list(map(float, list(read(files["looks_L1H3.csv"])[4].values())[1:]))
-    assert row == pytest.approx(looks(bundled, made[4], 1, 3))
+    assert row == pytest.approx(attention_row(bundled, made[4], 1, 3))
 
 
 # --- the pictures ---------------------------------------------------------------------------------

@@ -138,15 +138,15 @@ def _made(view: View, plan: Plan, n: int) -> list[Step]:
 
     def work(report: Reporter) -> Iterator[Step]:
         if plan.sampling is None:
-            yield from predictions.follow(
+            yield from predictions.score_continuation(
                 model, ids, plan.given, n_candidates=k, on_progress=report
             )
         else:
-            yield from predictions.go_on(
+            yield from predictions.continue_text(
                 model, ids, n, sampling=plan.sampling, n_candidates=k, on_progress=report
             )
 
-    made, _ = found("go on", f"go on {view.trace_key} {plan}", work, total=n, what="tokens")
+    made, _ = found("go on", f"go on {view.words} {plan}", work, total=n, what="tokens")
     return made
 
 
@@ -209,9 +209,9 @@ def _sentence(plan: Plan, step: Step, labels: Sequence[str], first: int) -> str:
         f"{_power(step.loss)}, {how}."
     )
     if plan.filters:
-        after = float(step.after[step.ids.tolist().index(step.token)])
+        after = float(step.p_sampling[step.ids.tolist().index(step.token)])
         found += (
-            f" The filters left {step.n_left:,} token{'s' * (step.n_left != 1)}; it was drawn with "
+            f" The filters left {step.n_possible:,} token{'s' * (step.n_possible != 1)}; it was drawn with "
             f"{after:.3f}."
         )
     text = f"all {first:,} tokens of the text" if first > 1 else "the one token of the text"
@@ -226,17 +226,17 @@ def _candidates(view: View, plan: Plan, step: Step) -> None:
         words += "; grey: what the model says, violet: after temperature, top-k and top-p"
     caption("What it was chosen from", f"{words}.")
     labels = names(view, step.ids.tolist())
-    after = step.after.tolist() if plan.filters else None
+    after = step.p_sampling.tolist() if plan.filters else None
     chart(
         candidates_figure(
-            labels, step.before.tolist(), after, step.ids.tolist().index(step.token), view.theme,
+            labels, step.p_model.tolist(), after, step.ids.tolist().index(step.token), view.theme,
             sizes=view.sizes,
         ),
         key="candidates",
         height=height(CANDIDATES + 1),  # whatever the step, so that nothing below moves
         alt="; ".join(
             f"{label} {before:.3f}" + (f", drawn from {now:.3f}" if plan.filters else "")
-            for label, before, now in zip(labels, step.before, step.after, strict=True)
+            for label, before, now in zip(labels, step.p_model, step.p_sampling, strict=True)
         ),
     )  # fmt: skip
 
@@ -245,7 +245,7 @@ def _looks(view: View, step: Step, labels: Sequence[str]) -> None:
     """Where the chosen head of the newest token looked."""
     asks = step.position - 1
     try:
-        weights = predictions.looks(view.model, step, view.layer, view.head)
+        weights = predictions.attention_row(view.model, step, view.layer, view.head)
     except HeadNotFound as error:
         problem(str(error))
         return
@@ -306,7 +306,7 @@ def _candidates_table(view: View, made: Sequence[Step]) -> tuple[list[str], list
     for step in made:
         labels = names(view, step.ids.tolist())
         for token, label, before, after in zip(
-            step.ids.tolist(), labels, step.before, step.after, strict=True
+            step.ids.tolist(), labels, step.p_model, step.p_sampling, strict=True
         ):
             rows.append(
                 [step.position, label, token, int(token == step.token), float(before),
@@ -320,6 +320,6 @@ def _looks_table(view: View, made: Sequence[Step]) -> tuple[list[str], list[list
     header = ["position", *map(str, range(made[-1].position))]
     rows: list[list[object]] = []
     for step in made:
-        weights = predictions.looks(view.model, step, view.layer, view.head)
+        weights = predictions.attention_row(view.model, step, view.layer, view.head)
         rows.append([step.position, *map(float, weights)])
     return header, rows

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from mha_viz.analysis import predictions
-from mha_viz.analysis.predictions import Expected
+from mha_viz.analysis.predictions import Predictions
 from mha_viz.app.messages import escaped
 from mha_viz.app.pages.next_token.common import (
     drawn,
@@ -57,15 +57,15 @@ def show(view: View) -> None:
     table_button("logit_lens.csv", lambda: _numbers(view, layers, at), "Numbers as CSV")
 
 
-def _layers(view: View, at: range) -> list[Expected]:
+def _layers(view: View, at: range) -> list[Predictions]:
     model, ids = view.model, view.trace.token_ids
 
-    def work(report: Reporter) -> Iterator[Expected]:
+    def work(report: Reporter) -> Iterator[Predictions]:
         k = min(TOP, model.config.vocab_size)
         yield from predictions.lens(model, ids, at, k, on_progress=report)
 
     layers, _ = found(
-        "lens", f"lens {view.trace_key} {at.start} {at.stop}", work,
+        "lens", f"lens {view.words} {at.start} {at.stop}", work,
         total=model.config.n_layers + 1, what="layers",
     )  # fmt: skip
     return layers
@@ -75,7 +75,7 @@ def _rows(n: int) -> list[str]:
     return ["embedding", *(f"after L{layer}" for layer in range(n - 1))]
 
 
-def _grid(view: View, layers: Sequence[Expected], at: range, colour: str) -> None:
+def _grid(view: View, layers: Sequence[Predictions], at: range, colour: str) -> None:
     whole = len(layers) == view.trace.n_layers + 1
     top = np.stack([layer.ids[:, 0] for layer in layers])
     labels = in_rows(names(view, top.ravel().tolist()), len(at))
@@ -88,8 +88,8 @@ def _grid(view: View, layers: Sequence[Expected], at: range, colour: str) -> Non
     )
     shades = {
         "top token": [layer.probabilities[:, 0] for layer in layers],
-        "final token": [layer.final for layer in layers],
-        "next token": [layer.following for layer in layers],
+        "final token": [layer.p_final for layer in layers],
+        "next token": [layer.p_actual for layer in layers],
     }
     grid = Grid(
         columns=[view.trace.tokens[i] for i in at],
@@ -113,7 +113,7 @@ def _grid(view: View, layers: Sequence[Expected], at: range, colour: str) -> Non
     )  # fmt: skip
 
 
-def _hovers(view: View, layer: Expected, name: str, at: range) -> list[list[str]]:
+def _hovers(view: View, layer: Predictions, name: str, at: range) -> list[list[str]]:
     tokens = in_rows(names(view, layer.ids.ravel().tolist()), layer.ids.shape[1])
     found: list[list[str]] = []
     for column, i in enumerate(at):
@@ -124,7 +124,7 @@ def _hovers(view: View, layer: Expected, name: str, at: range) -> list[list[str]
         ]
         if rank := int(layer.ranks[column]):
             follows = view.trace.tokens[i + 1]
-            lines.append(f"follows: {follows} {layer.following[column]:.4f}, rank {rank:,}")
+            lines.append(f"follows: {follows} {layer.p_actual[column]:.4f}, rank {rank:,}")
         found.append(lines)
     return found
 
@@ -138,7 +138,7 @@ def _alt(view: View, grid: Grid, at: range) -> str:
     return f"At {grid.columns[column]} ({at[column]}): {said}."
 
 
-def _when(view: View, layers: Sequence[Expected], at: range) -> None:
+def _when(view: View, layers: Sequence[Predictions], at: range) -> None:
     """From where on the pinned position says what it ends with."""
     if len(layers) <= view.trace.n_layers:
         return
@@ -162,7 +162,7 @@ def _when(view: View, layers: Sequence[Expected], at: range) -> None:
 
 
 def _numbers(
-    view: View, layers: Sequence[Expected], at: range
+    view: View, layers: Sequence[Predictions], at: range
 ) -> tuple[list[str], list[list[object]]]:
     k = layers[0].ids.shape[1]
     header = ["after", "position", "token", "p of final", "p of follows"]
@@ -172,6 +172,6 @@ def _numbers(
         labels = in_rows(names(view, layer.ids.ravel().tolist()), k)
         for column, i in enumerate(at):
             row = [name, i, view.trace.tokens[i]]
-            row += [float(layer.final[column]), float(layer.following[column])]
+            row += [float(layer.p_final[column]), float(layer.p_actual[column])]
             rows.append([*row, *pairs(labels[column], layer.probabilities[column])])
     return header, rows

@@ -9,7 +9,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from mha_viz.analysis import predictions
-from mha_viz.analysis.predictions import POSITIONS, Expected
+from mha_viz.analysis.predictions import POSITIONS, Predictions
 from mha_viz.app.messages import plain
 from mha_viz.app.pages.next_token.common import (
     COLUMNS,
@@ -50,22 +50,22 @@ def show(view: View) -> None:
     table_button("next_tokens.csv", lambda: _numbers(view, seen_so_far), "Numbers as CSV")
 
 
-def _expected(view: View) -> Expected | None:
+def _expected(view: View) -> Predictions | None:
     model, ids = view.model, view.trace.token_ids
 
-    def work(report: Reporter) -> Iterator[Expected]:
-        yield from predictions.expected(
+    def work(report: Reporter) -> Iterator[Predictions]:
+        yield from predictions.predict(
             model, ids, min(KEPT, model.config.vocab_size), on_progress=report
         )
 
     parts, _ = found(
-        "positions", f"expected {view.trace_key}", work, total=-(-len(ids) // POSITIONS),
+        "positions", f"expected {view.words}", work, total=-(-len(ids) // POSITIONS),
         what=f"parts of {POSITIONS} tokens",
     )  # fmt: skip
     return predictions.join(parts) if parts else None
 
 
-def _score(view: View, seen: Expected) -> None:
+def _score(view: View, seen: Predictions) -> None:
     """Loss, perplexity, and how often the model was right."""
     losses = seen.losses[~np.isnan(seen.losses)].astype(np.float64)
     if not len(losses):
@@ -82,7 +82,7 @@ def _score(view: View, seen: Expected) -> None:
     )
 
 
-def _surprises(view: View, seen: Expected) -> None:
+def _surprises(view: View, seen: Predictions) -> None:
     """The tokens that were expected least; a press goes there."""
     caption("Least expected", "tokens of the largest loss, in nats; a press goes there.")
     losses = np.nan_to_num(seen.losses, nan=-1.0)
@@ -95,7 +95,7 @@ def _surprises(view: View, seen: Expected) -> None:
             )  # fmt: skip
 
 
-def _table(view: View, seen: Expected, at: range, top: int) -> None:
+def _table(view: View, seen: Predictions, at: range, top: int) -> None:
     n, V = len(seen.ids), view.model.config.vocab_size
     part = slice(at.start, at.stop)
     ids, shares = seen.ids[part, :top].T, seen.probabilities[part, :top].T
@@ -138,7 +138,7 @@ def _table(view: View, seen: Expected, at: range, top: int) -> None:
     )  # fmt: skip
 
 
-def _notes(seen: Expected, at: range, follows: Sequence[str]) -> list[tuple[str, Sequence[str]]]:
+def _notes(seen: Predictions, at: range, follows: Sequence[str]) -> list[tuple[str, Sequence[str]]]:
     def told(values: NDArray[Any], form: str) -> list[str]:
         return [
             format(values[i], form) if follow else "" for i, follow in zip(at, follows, strict=True)
@@ -147,12 +147,12 @@ def _notes(seen: Expected, at: range, follows: Sequence[str]) -> list[tuple[str,
     return [
         ("follows", [follow or "?" for follow in follows]),
         ("rank", told(seen.ranks, ",d")),
-        ("p", [t if float(t or 1) else "<.001" for t in told(seen.following, ".3f")]),
+        ("p", [t if float(t or 1) else "<.001" for t in told(seen.p_actual, ".3f")]),
         ("loss", told(seen.losses, ".2f")),
     ]
 
 
-def _numbers(view: View, seen: Expected) -> tuple[list[str], list[list[object]]]:
+def _numbers(view: View, seen: Predictions) -> tuple[list[str], list[list[object]]]:
     """All positions, whatever is drawn."""
     n, k = seen.ids.shape
     labels = in_rows(names(view, seen.ids.ravel().tolist()), k)
@@ -161,6 +161,6 @@ def _numbers(view: View, seen: Expected) -> tuple[list[str], list[list[object]]]
     rows: list[list[object]] = []
     for i, follow in enumerate(following(view, range(n))):
         row = [i, view.trace.tokens[i], follow, int(seen.ranks[i])]
-        row += [float(seen.following[i]), float(seen.losses[i])]
+        row += [float(seen.p_actual[i]), float(seen.losses[i])]
         rows.append([*row, *pairs(labels[i], seen.probabilities[i])])
     return header, rows
