@@ -42,15 +42,15 @@ def view() -> View | None:
     loaded = obtain(source, device)
     waits = loaded is None  # for a model that the link may have been made for
     if loaded is None:
-        loaded = models.model(shown_source, device, slot="model before")
+        loaded = models.model(shown_source, device, lane="model before")
         source, loaded = (shown_source, loaded) if loaded else ("bundled", models.bundled(device))
     if not text:
         _ask_for_text()
     found = None
     for asked in dict.fromkeys((text, shown_text)):
         cut = _cut_input(below, loaded, asked) if asked is text else state.get("cut") or "end"
-        slot = "text" if asked is text else "text before"
-        if asked and (found := models.trace(source, device, asked, cut, slot=slot)):
+        lane = "text" if asked is text else "text before"
+        if asked and (found := models.trace(source, device, asked, cut, lane=lane)):
             state["shown"] = (source, asked)
             break
     if found is None:
@@ -68,7 +68,7 @@ def view() -> View | None:
         layer=layer, head=head, token=_token(trace), window_edges=state.get("window"), **chosen,
     )  # fmt: skip
     if not waits:
-        _check_places(view)
+        _check_focus(view)
     link.keep(trace.n_tokens - 1)
     _say_what_was_changed(trace)
     return view
@@ -83,7 +83,7 @@ def _forget_what_another_text_had(trace_key: str, *, waits: bool) -> None:
     state["trace_key"], state["waits"] = trace_key, waits
 
 
-def _check_places(view: View) -> None:
+def _check_focus(view: View) -> None:
     """Says a word where the link asks for a token or a part that this text does not have."""
     state = st.session_state
     key = state.get("key_chosen")
@@ -165,7 +165,7 @@ def _set_text(text: str) -> None:
     st.session_state["text"] = text
 
 
-def obtain(source: str, device: str | None, *, slot: str = "model") -> Model | None:
+def obtain(source: str, device: str | None, *, lane: str = "model") -> Model | None:
     """The model, or None after the page has said why it is not there."""
     try:
         if checkpoints.is_local(source) and not serves_this_machine_only():
@@ -175,7 +175,7 @@ def obtain(source: str, device: str | None, *, slot: str = "model") -> Model | N
             if not hub.is_cached(source):
                 downloads.offer(source)
                 return None
-        return models.model(source, device, slot=slot)
+        return models.model(source, device, lane=lane)
     except (SourceError, CheckpointError) as error:
         problem(str(error))
         return None

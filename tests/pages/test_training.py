@@ -21,7 +21,7 @@ from support.script import ROOT, html, opened, said
 from mha_viz.app.pages.training import comparison, corpora
 from mha_viz.app.widgets.numbers import table_csv
 from mha_viz.app.work import jobs
-from mha_viz.app.work.waiting import Place
+from mha_viz.app.work.waiting import ResultSlot
 from mha_viz.errors import SourceError, TextError
 from mha_viz.lessons.char_model import MIN_CHARACTERS, Settings, train
 
@@ -32,7 +32,7 @@ TEXT = corpora.Text("a text", "so it goes. " * 200, 8)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(jobs, "queue", jobs.Queue())
-    monkeypatch.setattr(corpora, "_fetched", Place())
+    monkeypatch.setattr(corpora, "_fetched", ResultSlot())
 
 
 page = partial(opened, "training")

@@ -1,6 +1,5 @@
 """What the Compare page is made of: two traces, aligned tokens, and what each head changed."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +19,7 @@ from mha_viz.app.widgets.choices import a_text, one_of
 from mha_viz.app.widgets.numbers import download, download_table
 from mha_viz.app.work import models
 from mha_viz.app.work.progress import Reporter
-from mha_viz.app.work.waiting import Place, awaited, places
+from mha_viz.app.work.waiting import ResultSlots, wait_for
 from mha_viz.export import head_table
 from mha_viz.figures.head_map import head_map
 from mha_viz.figures.values import matrix_heatmap
@@ -35,8 +34,8 @@ ALL_OFF = (
 )
 MOST_SHOWN = 256  # aligned tokens a side of a heatmap
 
-_gated: Callable[[str], Place[Trace]] = places(8)
-_changed: Callable[[str, str], Place[tuple[Alignment, Change]]] = places(8)
+_gated = ResultSlots[Trace](8)
+_changed = ResultSlots[tuple[Alignment, Change]](8)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +69,7 @@ def _other_text(view: View) -> Other | None:
     if not text:
         st.info("Type a second text; tokens that both have in the same order are aligned.")
         return None
-    found = models.trace(view.source, view.device, text, view.trace.cut, slot="other text")
+    found = models.trace(view.source, view.device, text, view.trace.cut, lane="other text")
     noted(Compared_with_the_text=text)
     if found is None:
         return None
@@ -85,11 +84,11 @@ def _other_model(view: View) -> Other | None:
         "The other model", list(models.TITLES), key="other_model", bind="query-params",
         accept_new_options=True, help="With as many layers and heads as the first",
     )  # fmt: skip
-    loaded = inputs.obtain(source or "bundled", view.device, slot="other model")
+    loaded = inputs.obtain(source or "bundled", view.device, lane="other model")
     if loaded is None:
         return None
     found = models.trace(
-        source or "bundled", view.device, view.trace.text, view.trace.cut, slot="other text"
+        source or "bundled", view.device, view.trace.text, view.trace.cut, lane="other text"
     )
     about = loaded.description
     noted(Compared_with=f"{about.name} ({about.source}), SHA-256 {about.weights_hash}")
@@ -125,7 +124,7 @@ def _without_heads(view: View) -> Other | None:
             on_layer=lambda done: report(done / view.trace.n_layers),
         )  # fmt: skip
 
-    found = awaited(_gated(trace_key), "Running without these heads", work, slot="other text")
+    found = wait_for(_gated(trace_key), "Running without these heads", work, lane="other text")
     return None if found is None else Other(found, trace_key, f"without {some}", "as it is", off)
 
 
@@ -161,8 +160,8 @@ def _changes(view: View, other: Other) -> tuple[Alignment, Change] | None:
                 values[head] = np.nan
         return alignment, change
 
-    place = _changed(view.trace_key, other.trace_key)
-    return awaited(place, "Comparing every head", work, slot="changes")
+    slot = _changed(view.trace_key, other.trace_key)
+    return wait_for(slot, "Comparing every head", work, lane="changes")
 
 
 def _tokens(view: View, other: Other, alignment: Alignment) -> None:

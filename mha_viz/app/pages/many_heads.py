@@ -1,6 +1,6 @@
 """What the Many heads page is made of: other tellings, the output projection, and the counting."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
@@ -15,7 +15,7 @@ from mha_viz.app.widgets.numbers import download, download_table
 from mha_viz.app.widgets.tables import table
 from mha_viz.app.work import jobs
 from mha_viz.app.work.progress import Reporter, results
-from mha_viz.app.work.waiting import Place, awaited, places
+from mha_viz.app.work.waiting import ResultSlots, wait_for
 from mha_viz.attention import MultiHeadAttention, fitting_head_counts, head_width
 from mha_viz.errors import ShapeError
 from mha_viz.figures.timing import race_chart
@@ -33,7 +33,7 @@ PARTS = ["Tellings", "Output projection", "Counting"]
 MOST_TOKENS = 128
 RACE = {"d_model": 768, "T": 256}
 HEADS = (1, 2, 4, 8, 12, 24, 48, 96)
-_told: Callable[[str, int, int], Place[tuple[Telling, ...]]] = places(8)
+_told = ResultSlots[tuple[Telling, ...]](8)
 TOY = {"B": 5, "T": 6, "d_in": 3, "d_out": 18}
 TOY_HEADS = (1, 2, 3, 6, 9, 18)
 
@@ -80,8 +80,8 @@ def _tellings(view: View, T: int) -> tuple[Telling, ...] | None:
         x = network.attention_input(ids, layer)
         return tellings(network.blocks[layer].attn, x, on_progress=report)
 
-    place = _told(view.trace_key, layer, T)
-    return awaited(place, "Telling the layer in six ways", work, slot="tellings")
+    slot = _told(view.trace_key, layer, T)
+    return wait_for(slot, "Telling the layer in six ways", work, lane="tellings")
 
 
 def timing(view: View) -> None:

@@ -2,7 +2,6 @@
 
 import gc
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 
 import streamlit as st
@@ -10,7 +9,7 @@ import streamlit as st
 from mha_viz import checkpoints
 from mha_viz.app.messages import plain
 from mha_viz.app.work.progress import Reporter
-from mha_viz.app.work.waiting import Place, awaited, places
+from mha_viz.app.work.waiting import ResultSlots, wait_for
 from mha_viz.model import Model
 from mha_viz.trace import Array, Cut, Trace
 
@@ -31,9 +30,9 @@ TITLES = {
 }
 
 # The stamp in the key of a model tells apart a folder that was written anew.
-_models: Callable[[str, float, str | None], Place[Model]] = places(3)
-_traces: Callable[[str], Place[Trace]] = places(8)
-_thumbnails: Callable[[str, int], Place[Array]] = places(16)
+_models = ResultSlots[Model](3)
+_traces = ResultSlots[Trace](8)
+_thumbnails = ResultSlots[Array](16)
 
 
 def bundled(device: str | None = None) -> Model:
@@ -41,10 +40,10 @@ def bundled(device: str | None = None) -> Model:
     return _bundled(device)
 
 
-def model(source: str, device: str | None = None, *, slot: str = "model") -> Model | None:
+def model(source: str, device: str | None = None, *, lane: str = "model") -> Model | None:
     """The model, from memory if it was loaded before; None after the page has said why not.
 
-    A `slot` holds one model of a visitor that is being loaded.
+    A `lane` holds one model of a visitor that is being loaded.
     """
     if source == "bundled":
         return _bundled(device)
@@ -54,20 +53,20 @@ def model(source: str, device: str | None = None, *, slot: str = "model") -> Mod
         _freeze()
         return loaded
 
-    place = _models(source, _stamp(source), device)
-    return awaited(place, f"Loading {plain(TITLES.get(source, source))}", work, slot=slot)
+    slot = _models(source, _stamp(source), device)
+    return wait_for(slot, f"Loading {plain(TITLES.get(source, source))}", work, lane=lane)
 
 
 def trace(
-    source: str, device: str | None, text: str, cut: Cut, *, slot: str = "text"
+    source: str, device: str | None, text: str, cut: Cut, *, lane: str = "text"
 ) -> tuple[Trace, str] | None:
     """The trace of a text and the name it goes by in caches; None after the page has said why not.
 
-    A `slot` holds one text of a visitor that the model is reading.
+    A `lane` holds one text of a visitor that the model is reading.
     """
     where = f"{source}\n{_stamp(source)}\n{device}\n{cut}\n"
     trace_key = hashlib.sha256(f"{where}{text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    reader = model(source, device, slot=f"model of {slot}")
+    reader = model(source, device, lane=f"model of {lane}")
     if reader is None:
         return None
     L = reader.config.n_layers
@@ -75,7 +74,7 @@ def trace(
     def work(report: Reporter) -> Trace:
         return reader.trace(text, cut=cut, on_layer=lambda done: report(done / L))
 
-    found = awaited(_traces(trace_key), "Running the model", work, slot=slot)
+    found = wait_for(_traces(trace_key), "Running the model", work, lane=lane)
     return None if found is None else (found, trace_key)
 
 
@@ -88,7 +87,7 @@ def thumbnails(trace_key: str, size: int, trace: Trace) -> Array | None:
     def work(report: Reporter) -> Array:
         return trace.thumbnails(size, on_layer=lambda done: report(done / trace.n_layers))
 
-    return awaited(_thumbnails(trace_key, size), "Drawing every head", work, slot="thumbnails")
+    return wait_for(_thumbnails(trace_key, size), "Drawing every head", work, lane="thumbnails")
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

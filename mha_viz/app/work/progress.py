@@ -44,18 +44,18 @@ Work = Callable[[Reporter], Iterator[T]]
 
 
 def results(
-    name: str, work: Work[T], *, total: int, what: str, cost: str = "", slot: str = ""
+    name: str, work: Work[T], *, total: int, what: str, cost: str = "", lane: str = ""
 ) -> tuple[list[T], bool]:
     """What the job of that name has found, and whether it is over.
 
-    A `slot` holds one job at a time: one that still runs there under another name is stopped.
+    A `lane` holds one job at a time: one that still runs there under another name is stopped.
 
     A job that is not there yet is started: at once, or, where `cost` says what it takes, when the
     visitor presses a button. `what` names its results ("texts"). A failure is said on the page.
     """
-    if slot:
-        leave(slot, unless=name)
-        st.session_state[f"slot {slot}"] = name
+    if lane:
+        leave(lane, unless=name)
+        st.session_state[f"lane {lane}"] = name
     job: Job[T] | None = jobs.mine(name)
     _keep(name)
     if job is None:
@@ -93,9 +93,9 @@ def _keep(name: str) -> None:
         st.session_state.pop(f"told {oldest}", None)
 
 
-def leave(slot: str, *, unless: str = "") -> None:
-    """Stops what still runs in a slot, since nobody looks at it; what is finished stays."""
-    before = st.session_state.get(f"slot {slot}")
+def leave(lane: str, *, unless: str = "") -> None:
+    """Stops what still runs in a lane, since nobody looks at it; what is finished stays."""
+    before = st.session_state.get(f"lane {lane}")
     if before is None or before == unless:
         return
     job = jobs.mine(before)

@@ -1,14 +1,14 @@
 """Work that a page cannot do without: shown while it goes on, stopped at will, kept for everybody.
 
 It runs beside the script, which waits for it. Any other choice of the visitor ends the waiting at
-once; the work goes on until the next run asks for something else in its place.
+once; the work goes on until the next run asks for something else in its slot.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from functools import lru_cache
 from itertools import count
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import streamlit as st
 
@@ -23,31 +23,39 @@ TICK = 0.2  # seconds between two looks at the work
 _numbers = count()
 
 
-class Place(Generic[R]):
+class ResultSlot(Generic[R]):
     """Where a result is kept, once the work of some visitor has made it."""
 
     def __init__(self) -> None:
         self.result: R | None = None
-        self.name = f"place {next(_numbers)}"
+        self.name = f"slot {next(_numbers)}"
 
 
-def places(most: int) -> Callable[..., Place[Any]]:
-    """A place for each key that is asked for; of more than `most`, the oldest is let go."""
-    return lru_cache(most)(lambda *key: Place())
+class ResultSlots(Generic[R]):
+    """A slot for each key that is asked for; of more than `most`, the oldest is let go."""
+
+    def __init__(self, most: int) -> None:
+        self._slot = lru_cache(most)(lambda key: ResultSlot[R]())
+
+    def __call__(self, *key: Hashable) -> ResultSlot[R]:
+        """The slot of that key."""
+        return self._slot(key)
 
 
-def awaited(place: Place[R], what: str, work: Callable[[Reporter], R], *, slot: str) -> R | None:
-    """The result, from its place or made now; None after the page has said why there is none.
+def wait_for(
+    slot: ResultSlot[R], what: str, work: Callable[[Reporter], R], *, lane: str
+) -> R | None:
+    """The result, from its slot or made now; None after the page has said why there is none.
 
-    The `work` tells how far it is, and calls nothing of Streamlit. A `slot` holds one piece of
-    work of a visitor: what still runs there for another place is stopped.
+    The `work` tells how far it is, and calls nothing of Streamlit. A `lane` holds one piece of
+    work of a visitor: what still runs there for another slot is stopped.
     """
     box = st.empty()  # always, so that what follows has its place on the page
-    if place.result is not None:
-        return place.result
-    name = place.name
-    leave(slot, unless=name)
-    st.session_state[f"slot {slot}"] = name
+    if slot.result is not None:
+        return slot.result
+    name = slot.name
+    leave(lane, unless=name)
+    st.session_state[f"lane {lane}"] = name
     job: Job[R] | None = jobs.mine(name)
     if job is None:
         try:
@@ -67,8 +75,8 @@ def awaited(place: Place[R], what: str, work: Callable[[Reporter], R], *, slot: 
     if job.state == "failed":
         problem(job.error)
         return None
-    place.result = job.results[0]
-    return place.result
+    slot.result = job.results[0]
+    return slot.result
 
 
 def _once(work: Callable[[Reporter], R], report: Reporter) -> Iterator[R]:

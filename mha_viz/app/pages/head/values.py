@@ -146,7 +146,7 @@ def _next_token(view: View) -> None:
         return
     found, _ = results(
         f"effect {view.trace_key} {view.at.key} {view.token}", partial(_effect, view), total=1,
-        what="heads", slot="effect",
+        what="heads", lane="effect",
     )  # fmt: skip
     if not found:
         return

@@ -1,7 +1,5 @@
 """Many heads in one pattern: mean, maximum, and attention rollout, each with what it leaves out."""
 
-from collections.abc import Callable
-
 import streamlit as st
 
 from mha_viz.app import link
@@ -12,7 +10,7 @@ from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import one_of
 from mha_viz.app.widgets.numbers import download
 from mha_viz.app.work.progress import Reporter
-from mha_viz.app.work.waiting import Place, awaited, places
+from mha_viz.app.work.waiting import ResultSlots, wait_for
 from mha_viz.figures.heatmap import head_heatmap
 from mha_viz.figures.theme import NORMAL, STAGE, THEMES
 from mha_viz.figures.window import Window
@@ -21,7 +19,7 @@ from mha_viz.trace import Array
 
 ALL = "all layers"
 
-_patterns: Callable[[str, str, int | None], Place[Array]] = places(16)
+_patterns = ResultSlots[Array](16)
 
 
 def show(view: View) -> None:
@@ -89,5 +87,5 @@ def _merged(view: View, way: str, layer: int | None) -> Array | None:
         merge = mean_pattern if way == "mean" else max_pattern
         return merge(trace, layer, on_layer=on_layer)
 
-    place = _patterns(view.trace_key, way, layer)
-    return awaited(place, "Merging all heads", work, slot="merged")
+    slot = _patterns(view.trace_key, way, layer)
+    return wait_for(slot, "Merging all heads", work, lane="merged")

@@ -17,7 +17,7 @@ from mha_viz.app.widgets.choices import one_of
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.tables import table
 from mha_viz.app.work.progress import Reporter, results
-from mha_viz.app.work.waiting import Place, awaited, places
+from mha_viz.app.work.waiting import ResultSlots, wait_for
 from mha_viz.export import head_table
 from mha_viz.figures.head_map import head_map
 from mha_viz.head import Head
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SEEDS = 5
-_alike: Callable[[str, int, int], Place[NDArray[np.float64]]] = places(32)
-_direct: Callable[[str], Place[NDArray[np.float64]]] = places(4)
+_alike = ResultSlots[NDArray[np.float64]](32)
+_direct = ResultSlots[NDArray[np.float64]](4)
 ENDS = ("", "_low", "_high")
 
 
@@ -204,8 +204,8 @@ def _distances(view: View) -> NDArray[np.float64] | None:
     def work(report: Reporter) -> NDArray[np.float64]:
         return distances(trace, layer, head, on_layer=lambda done: report(done / trace.n_layers))
 
-    place = _alike(view.trace_key, layer, head)
-    return awaited(place, "Comparing all heads", work, slot="alike")
+    slot = _alike(view.trace_key, layer, head)
+    return wait_for(slot, "Comparing all heads", work, lane="alike")
 
 
 def roles(view: View, frame: "pd.DataFrame") -> None:
@@ -222,8 +222,8 @@ def roles(view: View, frame: "pd.DataFrame") -> None:
     st.button("Check on this model", key="check_roles", on_click=lambda: state.update(roles=True))
     verdicts = {}
     if state.get("roles"):
-        place = _direct(view.about.weights_hash)
-        direct = awaited(place, "Measuring the direct effects", _effects(view), slot="roles")
+        slot = _direct(view.about.weights_hash)
+        direct = wait_for(slot, "Measuring the direct effects", _effects(view), lane="roles")
         if direct is not None:
             frame = frame.assign(**with_interval(LOGIT_DIFFERENCE, direct))
             verdicts = {v.role: v for v in (check(role, frame) for role in published.values())}

@@ -116,11 +116,11 @@ def table_button(
     )  # fmt: skip
 
 
-def found(slot: str, name: str, work: Work[T], *, total: int, what: str) -> tuple[list[T], bool]:
-    """The results of `work` so far, and whether it is over; a slot holds one piece of work."""
+def found(lane: str, name: str, work: Work[T], *, total: int, what: str) -> tuple[list[T], bool]:
+    """The results of `work` so far, and whether it is over; a lane holds one piece of work."""
     state = st.session_state
-    before = state.get(f"in {slot}")
+    before = state.get(f"in {lane}")
     if before is not None and before != name:
         jobs.forget(before)
-    state[f"in {slot}"] = name
+    state[f"in {lane}"] = name
     return results(name, work, total=total, what=what)

@@ -1,7 +1,6 @@
 """The By hand part: heads switched off, and at once what it does to the text and to other text."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +15,7 @@ from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.reference_text import Reference
 from mha_viz.app.work.progress import Reporter
-from mha_viz.app.work.waiting import Place, awaited, places
+from mha_viz.app.work.waiting import ResultSlot, ResultSlots, wait_for
 from mha_viz.errors import MhaVizError
 from mha_viz.figures.predictions import compare_predictions
 from mha_viz.figures.token_losses import token_losses
@@ -69,7 +68,7 @@ class Switched:
         return self.after.passes[0]
 
 
-_wholes: Callable[[str, str], Place[Read]] = places(8)
+_wholes = ResultSlots[Read](8)
 
 
 def show(view: View, off: tuple[Head, ...], method: pruning.Method, reference: Reference) -> None:
@@ -108,8 +107,8 @@ def _whole(view: View, reference: Reference) -> Read | None:
             passes.append(Pass.of(model, one))
         return Read(tuple(passes), tuple(one.losses() for one in passes))
 
-    place = _wholes(view.trace_key, reference.key)
-    return awaited(place, "Running with all heads", work, slot="whole")
+    slot = _wholes(view.trace_key, reference.key)
+    return wait_for(slot, "Running with all heads", work, lane="whole")
 
 
 def _now(
@@ -148,9 +147,9 @@ def _now(
 
     asked = (*text, off, method)
     if state.get("switched_by") != asked:
-        state["switched_by"], state["switched"] = asked, Place()
-    place: Place[Switched] = state["switched"]
-    found = awaited(place, "Running without these heads", work, slot="without")
+        state["switched_by"], state["switched"] = asked, ResultSlot()
+    slot: ResultSlot[Switched] = state["switched"]
+    found = wait_for(slot, "Running without these heads", work, lane="without")
     if found is not None:
         state["read_of"], state["read"] = text, found.after
     return found

@@ -144,7 +144,7 @@ def _pieces(
 
     pieces, _ = results(
         name, work, total=steps * len(seeds), what=f"points, {strategy}",
-        cost=_cost(view, strategy, settings), slot=f"curve {strategy}",
+        cost=_cost(view, strategy, settings), lane=f"curve {strategy}",
     )  # fmt: skip
     return pieces
 

@@ -66,7 +66,7 @@ def measured(view: View, choice: Choice, reference: Reference) -> Estimate | Non
         _name(view, choice, reference),
         lambda report: _scores(view, choice, texts, reference, report),
         total=len(texts), what=f"texts, {choice.measure}", cost=_cost(view, choice, texts),
-        slot=f"importance {choice.measure}",
+        lane=f"importance {choice.measure}",
     )  # fmt: skip
     return pruning.estimate(found) if found else None
 

@@ -1,7 +1,5 @@
 """How a head is removed: the choice, what it means, and what stands in for the head."""
 
-from collections.abc import Callable
-
 import streamlit as st
 
 from mha_viz.app.view import View
@@ -9,10 +7,10 @@ from mha_viz.app.widgets.chart import noted
 from mha_viz.app.widgets.choices import one_of
 from mha_viz.app.widgets.reference_text import Reference
 from mha_viz.app.work.progress import Reporter
-from mha_viz.app.work.waiting import Place, awaited, places
+from mha_viz.app.work.waiting import ResultSlots, wait_for
 from mha_viz.pruning import METHODS, ZERO, Fill, Method, make_fill
 
-_fills: Callable[[str, str, Method, int], Place[Fill]] = places(16)
+_fills = ResultSlots[Fill](16)
 WORDS: dict[Method, str] = {
     "zero": "Its z is nought before W_O; the bias b_O stays. What \"without this head\" says, and "
     "a value that the layers above have never seen.",
@@ -43,5 +41,5 @@ def fill(view: View, method: Method, length: int, reference: Reference) -> Fill 
     def work(report: Reporter) -> Fill:
         return make_fill(view.model, method, length, reference.choosing, on_progress=report)
 
-    place = _fills(view.about.weights_hash, reference.key, method, length)
-    return awaited(place, "Reading the reference text", work, slot="fill")
+    slot = _fills(view.about.weights_hash, reference.key, method, length)
+    return wait_for(slot, "Reading the reference text", work, lane="fill")

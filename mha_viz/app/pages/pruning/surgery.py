@@ -20,14 +20,14 @@ from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.tables import table
 from mha_viz.app.work import jobs
 from mha_viz.app.work.progress import Halt, Reporter
-from mha_viz.app.work.waiting import Place, awaited, places
+from mha_viz.app.work.waiting import ResultSlot, ResultSlots, wait_for
 from mha_viz.errors import MhaVizError
 from mha_viz.model import Model
 from mha_viz.pruning import Head
 
 LARGEST_ZIP = 150e6  # bytes of weights that are packed for the browser
 REPEATS = 7
-_measured: Callable[[str, tuple[Head, ...]], Place[tuple[list[float], float]]] = places(8)
+_measured = ResultSlots[tuple[list[float], float]](8)
 
 
 def show(view: View, off: tuple[Head, ...]) -> None:
@@ -59,7 +59,7 @@ def _sizes(view: View, few: Model, off: tuple[Head, ...]) -> None:
         times = pruning.seconds(both, text, repeats=REPEATS, on_progress=report)
         return times, _difference(view, few, off)
 
-    found = awaited(_measured(view.trace_key, off), "Measuring both", work, slot="surgery")
+    found = wait_for(_measured(view.trace_key, off), "Measuring both", work, lane="surgery")
     if found is None:
         return
     times, difference = found
@@ -124,23 +124,23 @@ def _save_here(ways: dict[str, Callable[[Path], None]], of: str) -> None:
         for name in ways:
             st.button(name, on_click=_ask_to_save, args=(name, of), icon=":material/save:")
     # Kept until the next press: writing goes on over several runs of the page.
-    asked: tuple[str, str, str, Place[str]] | None = st.session_state.get("saving")
+    asked: tuple[str, str, str, ResultSlot[str]] | None = st.session_state.get("saving")
     if asked is None or asked[1:3] != (of, folder):
         return
-    name, place = asked[0], asked[3]
+    name, slot = asked[0], asked[3]
 
     def work(report: Reporter) -> str:
         return _written(folder, ways[name], report)
 
-    if saved := awaited(place, f"Writing {name.lower()}", work, slot="saving"):
+    if saved := wait_for(slot, f"Writing {name.lower()}", work, lane="saving"):
         st.success(f"Saved in {saved}. Type the folder as Model to open it.")
-    elif jobs.mine(place.name) is None:  # it failed, and is not tried again by itself
+    elif jobs.mine(slot.name) is None:  # it failed, and is not tried again by itself
         del st.session_state["saving"]
 
 
 def _ask_to_save(name: str, of: str) -> None:
     state = st.session_state
-    state["saving"] = name, of, state["prune_folder"], Place()
+    state["saving"] = name, of, state["prune_folder"], ResultSlot()
 
 
 def _written(folder: str, write: Callable[[Path], None], report: Reporter) -> str:

@@ -1,6 +1,6 @@
 """The Tasks part: what heads are for, asked in numbers, with all of them and without some."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
@@ -14,16 +14,13 @@ from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.reference_text import Reference
 from mha_viz.app.widgets.tables import table
 from mha_viz.app.work.progress import Reporter
-from mha_viz.app.work.waiting import Place, awaited, places
+from mha_viz.app.work.waiting import ResultSlots, wait_for
 from mha_viz.errors import MhaVizError, TextError
 from mha_viz.pruning import ZERO, Fill, Head, Prompt, make_fill
 
 Answer = tuple[Prompt, tuple[float, float] | str]  # before and after, or why there is none
-Key = tuple[Head, ...]
-_losses: Callable[[str, Key, pruning.Method, str], Place[tuple[float, float]]] = places(8)
-_answers: Callable[[str, Key, pruning.Method, str, tuple[Prompt, ...]], Place[list[Answer]]] = (
-    places(8)
-)
+_losses = ResultSlots[tuple[float, float]](8)
+_answers = ResultSlots[list[Answer]](8)
 SEGMENT = 64
 SEEDS = 5
 OWN = (
@@ -67,8 +64,8 @@ def induction(
             losses.append(float(np.mean(each)))
         return losses[0], losses[1]
 
-    place = _losses(view.about.weights_hash, off, method, reference.key)
-    found = awaited(place, "Reading random tokens", work, slot="induction")
+    slot = _losses(view.about.weights_hash, off, method, reference.key)
+    found = wait_for(slot, "Reading random tokens", work, lane="induction")
     if found is None:
         return
     before, after = found
@@ -152,8 +149,8 @@ def _differences(
                 answers.append((prompt, (float(before[0]), float(after[0]))))
         return answers
 
-    place = _answers(view.about.weights_hash, off, method, reference.key, asked)
-    answers = awaited(place, "Asking", work, slot=name)
+    slot = _answers(view.about.weights_hash, off, method, reference.key, asked)
+    answers = wait_for(slot, "Asking", work, lane=name)
     found: list[tuple[Prompt, float, float]] = []
     for prompt, answer in answers or []:
         if isinstance(answer, str):

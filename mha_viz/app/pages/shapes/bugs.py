@@ -1,6 +1,5 @@
 """The Break it part of the Shapes page: one mistake in every layer, and what it costs."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,7 @@ from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import one_of
 from mha_viz.app.widgets.numbers import download
 from mha_viz.app.work.progress import Reporter
-from mha_viz.app.work.waiting import Place, awaited, places
+from mha_viz.app.work.waiting import ResultSlots, wait_for
 from mha_viz.figures.predictions import compare_predictions
 from mha_viz.figures.values import matrix_heatmap
 from mha_viz.lessons.bugs import FAULTS, divergence, run_with
@@ -37,7 +36,7 @@ class Broken:
     mean: float  # over all positions
 
 
-_damages: Callable[[str, int, int, str], Place[Broken]] = places(8)
+_damages = ResultSlots[Broken](8)
 
 
 def show(view: View) -> None:
@@ -149,5 +148,5 @@ def _broken(view: View, T: int, name: str) -> Broken | None:
             mean=float(apart.mean()),
         )
 
-    place = _damages(view.trace_key, layer, T, name)
-    return awaited(place, "Running the model twice", work, slot="mistake")
+    slot = _damages(view.trace_key, layer, T, name)
+    return wait_for(slot, "Running the model twice", work, lane="mistake")

@@ -10,7 +10,7 @@ import streamlit as st
 
 from mha_viz.app.messages import notice, problem
 from mha_viz.app.work import jobs
-from mha_viz.app.work.waiting import Place, awaited
+from mha_viz.app.work.waiting import ResultSlot, wait_for
 from mha_viz.assets import ASSETS
 from mha_viz.errors import MhaVizError, SourceError, TextError
 from mha_viz.lessons.char_model import MAX_VOCABULARY, MIN_CHARACTERS, vocabulary_of
@@ -107,7 +107,7 @@ def _text(name: str, content: str) -> Text:
     return Text(name, content, len(vocabulary_of(content)))
 
 
-_fetched: Place[Text] = Place()  # once for all visitors
+_fetched: ResultSlot[Text] = ResultSlot()  # once for all visitors
 
 
 def _shakespeare() -> Text | None:
@@ -115,11 +115,11 @@ def _shakespeare() -> Text | None:
     if _fetched.result is None and not state.get("asked_for_shakespeare"):
         _offer()
         return None
-    found = awaited(
+    found = wait_for(
         _fetched,
         "Downloading",
         lambda report: _text("Tiny Shakespeare", fetch()),
-        slot="shakespeare",
+        lane="shakespeare",
     )
     if found is None and jobs.mine(_fetched.name) is None:
         state["asked_for_shakespeare"] = False

@@ -1,7 +1,7 @@
 """The KV cache: what generation computes again without one, and what one takes."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -17,7 +17,7 @@ from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.stepper import steps
 from mha_viz.app.widgets.tables import facts
 from mha_viz.app.work.progress import Reporter, may_start
-from mha_viz.app.work.waiting import Place, awaited, places
+from mha_viz.app.work.waiting import ResultSlots, wait_for
 from mha_viz.figures.cache_sizes import Cached, cache_sizes_figure, in_bytes
 from mha_viz.figures.cache_sizes import height as sizes_height
 from mha_viz.figures.cache_steps import State, cache_figure
@@ -53,7 +53,7 @@ class Generated:
         return [*self.prompt, *self.new]
 
 
-_runs: Callable[[str, int, int], Place[Generated]] = places(16)
+_runs = ResultSlots[Generated](16)
 
 
 def show(view: View) -> None:
@@ -316,6 +316,6 @@ def _generated(view: View, n_prompt: int, n_new: int) -> Generated | None:
         )
         return Generated(prompt, tokens[True], tokens[False], with_ms, without_ms, runs)
 
-    place = _runs(view.trace_key, n_prompt, n_new)
+    slot = _runs(view.trace_key, n_prompt, n_new)
     what = "Generating, with the cache and without"
-    return awaited(place, what, work, slot="generated")
+    return wait_for(slot, what, work, lane="generated")

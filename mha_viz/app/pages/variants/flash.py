@@ -1,7 +1,6 @@
 """FlashAttention: the memory of attention, measured, and its online softmax tile by tile."""
 
 import inspect
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +15,7 @@ from mha_viz.app.widgets.choices import one_of
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.stepper import steps
 from mha_viz.app.work.progress import Reporter
-from mha_viz.app.work.waiting import Place, awaited, places
+from mha_viz.app.work.waiting import ResultSlots, wait_for
 from mha_viz.attention import attention_scores, causal_mask, masked_softmax
 from mha_viz.figures.cache_sizes import in_bytes
 from mha_viz.figures.lines import Line, Ticks, line_chart
@@ -26,7 +25,7 @@ from mha_viz.lessons.flash import Tile
 from mha_viz.lessons.peak_memory import Use, attention_memory
 from mha_viz.trace import Array
 
-_uses: Callable[[tuple[int, ...], int, int], Place[list[Use]]] = places(8)
+_uses = ResultSlots[list[Use]](8)
 LENGTHS = (64, 128, 256, 512, 1024, 2048)
 MOST_BYTES = 2**30  # of the explicit way; a length that needs more is left out
 MOST_TOKENS = 64
@@ -138,8 +137,8 @@ def _measured(lengths: tuple[int, ...], n_heads: int, d_head: int) -> list[Use] 
             lengths, n_heads, d_head, on_length=lambda done: report(done / len(lengths))
         )
 
-    place = _uses(lengths, n_heads, d_head)
-    return awaited(place, "Measuring memory", work, slot="memory")
+    slot = _uses(lengths, n_heads, d_head)
+    return wait_for(slot, "Measuring memory", work, lane="memory")
 
 
 def _tiles(view: View) -> None:
