@@ -11,7 +11,7 @@ from mha_viz.app import link
 from mha_viz.app.messages import notice, problem
 from mha_viz.app.samples import DEFAULT, SAMPLES
 from mha_viz.app.view import View
-from mha_viz.app.widgets.choices import a_text
+from mha_viz.app.widgets.choices import text_area
 from mha_viz.app.work import downloads, models
 from mha_viz.checkpoints import hub
 from mha_viz.errors import CheckpointError, SourceError
@@ -140,7 +140,7 @@ def _about(sidebar: DeltaGenerator, loaded: Model) -> None:
 
 
 def _text_input() -> str:
-    text = a_text("Text", DEFAULT, "text", height=132, tip="Ctrl + Enter shows it")
+    text = text_area("Text", DEFAULT, "text", height=132, help="Ctrl + Enter shows it")
     st.selectbox(
         "Samples", list(SAMPLES), index=None, key="sample", placeholder="Samples",
         label_visibility="collapsed", on_change=_take_sample,

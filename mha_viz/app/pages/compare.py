@@ -15,7 +15,7 @@ from mha_viz.app.view import View
 from mha_viz.app.widgets import head_board
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart, noted
-from mha_viz.app.widgets.choices import a_text, one_of
+from mha_viz.app.widgets.choices import choose, text_area
 from mha_viz.app.widgets.numbers import download, download_table
 from mha_viz.app.work import models
 from mha_viz.app.work.progress import Reporter
@@ -58,14 +58,14 @@ def show(view: View) -> None:
 
 def _other(view: View) -> Other | None:
     """The other side; None after the page has said what is missing."""
-    against = one_of("Against", AGAINST, AGAINST[0], "against", named=False)
+    against = choose("Against", AGAINST, AGAINST[0], "against", show_label=False)
     if against == AGAINST[0]:
         return _other_text(view)
     return _other_model(view) if against == AGAINST[1] else _without_heads(view)
 
 
 def _other_text(view: View) -> Other | None:
-    text = a_text("The other text", OTHER_TEXT, "other_text", height=90)
+    text = text_area("The other text", OTHER_TEXT, "other_text", height=90)
     if not text:
         st.info("Type a second text; tokens that both have in the same order are aligned.")
         return None

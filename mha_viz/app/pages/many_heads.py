@@ -10,7 +10,7 @@ from mha_viz.app.messages import problem
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
-from mha_viz.app.widgets.choices import a_number, one_of
+from mha_viz.app.widgets.choices import choose_part, number_input
 from mha_viz.app.widgets.numbers import download, download_table
 from mha_viz.app.widgets.tables import table
 from mha_viz.app.work import jobs
@@ -40,7 +40,7 @@ TOY_HEADS = (1, 2, 3, 6, 9, 18)
 
 def show(view: View) -> None:
     """The chosen lesson."""
-    part: str = one_of("Part", PARTS, PARTS[0], "many", named=False)
+    part: str = choose_part(PARTS, "many")
     if part == "Counting":
         counting(view)
         return
@@ -153,9 +153,9 @@ def reach(view: View, attention: MultiHeadAttention) -> None:
 def counting(view: View) -> None:
     """Weights and FLOPs of a layer for sizes of one's own, and of the GPT-2 family."""
     with st.container(horizontal=True):
-        C = a_number("C = d_model", 1, 65536, 512, "count_C")
-        H = a_number("H heads", 1, 4096, 8, "count_H")
-        T = a_number("T positions", 1, 1_000_000, 1024, "count_T")
+        C = number_input("C = d_model", 1, 65536, 512, "count_C")
+        H = number_input("H heads", 1, 4096, 8, "count_H")
+        T = number_input("T positions", 1, 1_000_000, 1024, "count_T")
     left, right = st.columns(2, gap="medium")
     with left:
         try:

@@ -1,6 +1,6 @@
 """Choices that the link carries: a link that asks for something else gets a word."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 from urllib.parse import quote
 
@@ -12,24 +12,30 @@ from mha_viz.app.messages import notice
 Option = TypeVar("Option", bound=str | int)
 
 
-def one_of(
-    label: str, options: Sequence[Option], default: Option, key: str, *, named: bool = True
+def choose(
+    label: str, options: Sequence[Option], default: Option, key: str, *, show_label: bool = True
 ) -> Option:
-    """One of the options; `named` writes the label over them, else it is only read out."""
+    """One of the options; without `show_label` the label is only read out."""
     if (before := st.session_state.get(key)) is not None and before not in options:
         del st.session_state[key]  # another model may not have what was chosen before
         notice(f"{label} {before} does not fit this model; {default} is shown.")
     chosen: Option = st.segmented_control(
         label, options, default=default, key=key, bind="query-params", required=True,
-        width="content", label_visibility="visible" if named else "collapsed",
+        width="content", label_visibility="visible" if show_label else "collapsed",
     )  # fmt: skip
     if word := link.strayed(key, str(chosen)):
         notice(word)
     return chosen
 
 
-def a_text(
-    label: str, first: str, key: str, *, height: int, named: bool = True, tip: str = ""
+def choose_part(parts: Iterable[str], key: str) -> str:
+    """The part of a page that the link or a click selects; at first the first one."""
+    names = list(parts)
+    return choose("Part", names, names[0], key, show_label=False)
+
+
+def text_area(
+    label: str, first: str, key: str, *, height: int, show_label: bool = True, help: str = ""
 ) -> str:
     """A text, which the link carries while it is short enough for one; else a word says so."""
     state = st.session_state
@@ -41,7 +47,7 @@ def a_text(
     state[f"{key}_was_long"] = not fits
     text = st.text_area(
         label, first, key=key, bind="query-params" if fits else None, height=height,
-        help=tip or None, label_visibility="visible" if named else "collapsed",
+        help=help or None, label_visibility="visible" if show_label else "collapsed",
     )  # fmt: skip
     state[f"{key}_typed"] = text
     if not fits:
@@ -49,7 +55,7 @@ def a_text(
     return text or ""
 
 
-def a_number(label: str, low: int, high: int, first: int, key: str, *, tip: str = "") -> int:
+def number_input(label: str, low: int, high: int, first: int, key: str, *, help: str = "") -> int:
     """A whole number, kept within its limits as these change."""
     held = st.session_state.get(key)
     if isinstance(held, int) and not low <= held <= high:
@@ -57,7 +63,7 @@ def a_number(label: str, low: int, high: int, first: int, key: str, *, tip: str 
     first = max(low, min(first, high))
     chosen = int(
         st.number_input(
-            label, low, high, first, key=key, bind="query-params", width=170, help=tip or None
+            label, low, high, first, key=key, bind="query-params", width=170, help=help or None
         )
     )
     if word := link.strayed(key, str(chosen)):

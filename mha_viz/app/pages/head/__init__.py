@@ -3,7 +3,7 @@
 from mha_viz.app.messages import problem
 from mha_viz.app.pages.head import dot_product, lines, sink, values
 from mha_viz.app.view import View
-from mha_viz.app.widgets.choices import one_of
+from mha_viz.app.widgets.choices import choose_part
 from mha_viz.heads.patterns import kept_heads
 
 PARTS = {
@@ -16,7 +16,7 @@ PARTS = {
 
 def show(view: View) -> None:
     """The chosen part; a head that was taken out of its model has nothing to show."""
-    part = one_of("Part", list(PARTS), next(iter(PARTS)), "look", named=False)
+    part = choose_part(PARTS, "look")
     if view.head not in kept_heads(view.trace, view.layer):
         problem(f"{view.at.label} was taken out of this model. Choose another head.")
         return

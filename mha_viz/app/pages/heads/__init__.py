@@ -2,11 +2,11 @@
 
 from mha_viz.app.pages.heads import layers, several, table
 from mha_viz.app.view import View
-from mha_viz.app.widgets.choices import one_of
+from mha_viz.app.widgets.choices import choose_part
 
 PARTS = {"Passport": table.show, "Over layers": layers.show, "Several texts": several.show}
 
 
 def show(view: View) -> None:
     """The chosen part."""
-    PARTS[one_of("Part", list(PARTS), next(iter(PARTS)), "numbers_of", named=False)](view)
+    PARTS[choose_part(PARTS, "numbers_of")](view)

@@ -13,7 +13,7 @@ from mha_viz.app.samples import SAMPLES
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import made_of
-from mha_viz.app.widgets.choices import a_text, one_of
+from mha_viz.app.widgets.choices import choose, text_area
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.work.progress import Reporter, results
 from mha_viz.head import Head
@@ -30,7 +30,7 @@ MOST_CHARACTERS = 100_000
 def texts() -> list[str]:
     """The texts, one a line, typed or from a file; too many are cut, with a word."""
     first = "\n".join(text.replace("\n", " ") for text in SAMPLES.values())
-    source = a_text("Texts, one a line", first, "several", height=150)
+    source = text_area("Texts, one a line", first, "several", height=150)
     file = st.file_uploader(
         f"Or a file, one text a line, up to {MOST_CHARACTERS:,} characters", type=["txt"],
         key="several_file", max_upload_size=1,
@@ -77,7 +77,7 @@ def show(view: View) -> None:
     if not found:
         return
     batch = found[-1]
-    measure = one_of("Measure", list(MEASURES), "previous_token", "measure", named=False)
+    measure = choose("Measure", list(MEASURES), "previous_token", "measure", show_label=False)
     _say_what_was_cut(view, batch)
     say_what_is_missing(batch.frame)
     if st.session_state.get("take"):

@@ -13,7 +13,7 @@ from mha_viz.app.messages import notice
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
-from mha_viz.app.widgets.choices import one_of
+from mha_viz.app.widgets.choices import choose
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.tables import table
 from mha_viz.app.work.progress import Reporter, results
@@ -69,7 +69,7 @@ def show(view: View) -> None:
 
 def choose() -> str:
     """The measure that colours the map."""
-    chosen: str = one_of("Measure", list(MEASURES), "induction", "measure", named=False)
+    chosen: str = choose("Measure", list(MEASURES), "induction", "measure", show_label=False)
     return chosen
 
 

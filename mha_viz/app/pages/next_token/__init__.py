@@ -4,7 +4,7 @@ from mha_viz.app.pages.next_token.generate import show as show_continuation
 from mha_viz.app.pages.next_token.lens import show as show_lens
 from mha_viz.app.pages.next_token.positions import show as show_positions
 from mha_viz.app.view import View
-from mha_viz.app.widgets.choices import one_of
+from mha_viz.app.widgets.choices import choose_part
 
 PARTS = {
     "Every position": show_positions,
@@ -15,4 +15,4 @@ PARTS = {
 
 def show(view: View) -> None:
     """The chosen part."""
-    PARTS[one_of("Part", list(PARTS), next(iter(PARTS)), "expects", named=False)](view)
+    PARTS[choose_part(PARTS, "expects")](view)

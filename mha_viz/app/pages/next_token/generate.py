@@ -17,7 +17,7 @@ from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.chips import Chip, chips
-from mha_viz.app.widgets.choices import a_number, one_of
+from mha_viz.app.widgets.choices import choose, number_input
 from mha_viz.app.widgets.stepper import steps
 from mha_viz.app.work.progress import Reporter
 from mha_viz.errors import HeadNotFound, MhaVizError
@@ -78,9 +78,9 @@ def show(view: View) -> None:
 def _plan(view: View) -> Plan | None:
     """What the visitor asks for; None while there is nothing to do."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        way = one_of("The next token is", WAYS, WAYS[0], "go_on")
+        way = choose("The next token is", WAYS, WAYS[0], "go_on")
         if way != WAYS[2]:
-            n = a_number("New tokens", 1, MOST_NEW, FIRST_NEW, "n_more")
+            n = number_input("New tokens", 1, MOST_NEW, FIRST_NEW, "n_more")
             return Plan(n, GREEDY if way == WAYS[0] else _sampling(view))
         text = st.text_input(
             "How it goes on", key="own", bind="query-params", max_chars=MOST_OWN,
@@ -92,9 +92,9 @@ def _plan(view: View) -> Plan | None:
 
 def _sampling(view: View) -> Sampling:
     temperature = _decimal("Temperature", 0.0, 5.0, 0.8, "temperature")
-    top_k = a_number("Top-k (0: all)", 0, view.model.config.vocab_size, 40, "top_k")
+    top_k = number_input("Top-k (0: all)", 0, view.model.config.vocab_size, 40, "top_k")
     top_p = _decimal("Top-p", 0.05, 1.0, 0.95, "top_p")
-    seed = a_number("Seed", 0, 999_999, 0, "draw")
+    seed = number_input("Seed", 0, 999_999, 0, "draw")
     return Sampling(temperature, top_k, top_p, seed)
 
 

@@ -6,14 +6,14 @@ from mha_viz.app.pages.pruning import by_hand, curves, importance, methods, surg
 from mha_viz.app.view import View
 from mha_viz.app.widgets import head_board, reference_text
 from mha_viz.app.widgets.caption import caption
-from mha_viz.app.widgets.choices import one_of
+from mha_viz.app.widgets.choices import choose_part
 
 PARTS = ["By hand", "Tasks", "Importance", "Curves", "Take out"]
 
 
 def show(view: View) -> None:
     """The chosen part, with the heads that are off beside it."""
-    part = one_of("Part", PARTS, PARTS[0], "lab", named=False)
+    part = choose_part(PARTS, "lab")
     left, right = st.columns([5, 7], gap="medium")
     with left:
         caption("Heads", "press to switch off or on; L and H switch a row, a column.")

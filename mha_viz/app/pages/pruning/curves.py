@@ -12,7 +12,7 @@ from mha_viz.app.messages import notice
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
-from mha_viz.app.widgets.choices import a_number, one_of
+from mha_viz.app.widgets.choices import choose, number_input
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.reference_text import Reference
 from mha_viz.app.widgets.tables import table
@@ -80,8 +80,8 @@ def choose(view: View, reference: Reference) -> Settings:
     )  # fmt: skip
     most = min(len(reference.choosing), len(reference.measuring))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        n_texts = a_number("Texts that choose, and measure", 1, most, 3, "curve_texts")
-        every = a_number("Heads at a time", 1, n_heads, max(1, n_heads // 36), "curve_every")
+        n_texts = number_input("Texts that choose, and measure", 1, most, 3, "curve_texts")
+        every = number_input("Heads at a time", 1, n_heads, max(1, n_heads // 36), "curve_every")
         budget = st.number_input(
             "Budget, % of the loss", 0.0, 100.0, 1.0, 0.5, key="budget", bind="query-params",
             width=170,
@@ -166,7 +166,7 @@ def _cost(view: View, strategy: Strategy, settings: Settings) -> str:
 
 def draw(view: View, found: dict[Strategy, list[list[Point]]], settings: Settings) -> None:
     """Loss, or agreement with the whole model, against heads removed."""
-    what = one_of("Against", ["loss", "agreement"], "loss", "curve_what", named=False)
+    what = choose("Against", ["loss", "agreement"], "loss", "curve_what", show_label=False)
     whole = next(curves[0][0] for curves in found.values())
     words = (
         "mean loss in nats a token"

@@ -9,7 +9,7 @@ from mha_viz import pruning
 from mha_viz.app.messages import notice, problem
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
-from mha_viz.app.widgets.choices import a_text
+from mha_viz.app.widgets.choices import text_area
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.reference_text import Reference
 from mha_viz.app.widgets.tables import table
@@ -96,7 +96,7 @@ def own(view: View, off: tuple[Head, ...], method: pruning.Method, reference: Re
         "Prompts of your own",
         "one a line: a text | the right next word | a wrong one; logit of right minus wrong.",
     )
-    typed = a_text("Prompts", OWN, "prompts", height=100, named=False)
+    typed = text_area("Prompts", OWN, "prompts", height=100, show_label=False)
     prompts = []
     for number, line in enumerate(typed.splitlines(), start=1):
         parts = [part.strip() for part in line.split("|")]

@@ -4,7 +4,7 @@ import streamlit as st
 
 from mha_viz.app.pages.shapes import bugs, memory, walk
 from mha_viz.app.view import View
-from mha_viz.app.widgets.choices import one_of
+from mha_viz.app.widgets.choices import choose, choose_part
 
 PARTS = ["Walk", "Memory", "Break it"]
 
@@ -12,10 +12,10 @@ PARTS = ["Walk", "Memory", "Break it"]
 def show(view: View) -> None:
     """The chosen part; beside it, on which tensors the walk goes."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        part = one_of("Part", PARTS, PARTS[0], "shapes", named=False)
+        part = choose_part(PARTS, "shapes")
         source = walk.SOURCES[0]
         if part == "Walk":
-            source = one_of("Tensors", walk.SOURCES, source, "tensors", named=False)
+            source = choose("Tensors", walk.SOURCES, source, "tensors", show_label=False)
     if part == "Walk":
         walk.show(view, source)
     elif part == "Memory":

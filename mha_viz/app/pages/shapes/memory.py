@@ -6,7 +6,7 @@ import streamlit as st
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
-from mha_viz.app.widgets.choices import a_number, one_of
+from mha_viz.app.widgets.choices import choose, number_input
 from mha_viz.export import Table
 from mha_viz.figures.storage import storage_figure
 from mha_viz.lessons import layout as memory
@@ -37,7 +37,7 @@ def sizes() -> tuple[int, int, int]:
     first = {"T": 4, "H": 3, "d_h": 4}
     with st.container(horizontal=True):
         T, H, d_h = (
-            a_number(name, 1, most, first[name], f"cells_{name}")
+            number_input(name, 1, most, first[name], f"cells_{name}")
             for name, most in memory.MOST.items()
         )
     return T, H, d_h
@@ -45,7 +45,7 @@ def sizes() -> tuple[int, int, int]:
 
 def lesson(view: View, T: int, H: int, d_h: int) -> None:
     """One layout of the tensor, its storage below, and the address of the chosen cell."""
-    title = one_of("Layout", TITLES, "Transpose", "layout", named=False)
+    title = choose("Layout", TITLES, "Transpose", "layout", show_label=False)
     layout = memory.layouts(T, H, d_h)[TITLES.index(title)]
     left, right = st.columns([3, 2], gap="medium")
     with right:  # first, since its inputs say which cell is marked at the left
@@ -90,9 +90,9 @@ def refusal(T: int, H: int, d_h: int) -> None:
 
 def _choose_cell(T: int, H: int, d_h: int) -> tuple[int, int, int]:
     with st.container(horizontal=True):
-        head = a_number("head", 0, H - 1, 0, "cell_head")
-        position = a_number("position", 0, T - 1, 0, "cell_position")
-        number = a_number("number", 0, d_h - 1, 0, "cell_number")
+        head = number_input("head", 0, H - 1, 0, "cell_head")
+        position = number_input("position", 0, T - 1, 0, "cell_position")
+        number = number_input("number", 0, d_h - 1, 0, "cell_number")
     return head, position, number
 
 

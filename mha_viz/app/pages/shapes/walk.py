@@ -10,7 +10,7 @@ from mha_viz.app.messages import escaped, notice, problem
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
-from mha_viz.app.widgets.choices import a_number, one_of
+from mha_viz.app.widgets.choices import choose, number_input
 from mha_viz.app.widgets.numbers import download
 from mha_viz.attention import MultiHeadAttention, fitting_head_counts
 from mha_viz.errors import ShapeError
@@ -77,7 +77,7 @@ def _walk_text(
 def _random() -> Walked | None:
     with st.container(horizontal=True):
         B, T, C, H = (
-            a_number(name, *limits, f"size_{name}", tip=_HELP[name])
+            number_input(name, *limits, f"size_{name}", help=_HELP[name])
             for name, limits in SIZES.items()
         )
     try:
@@ -128,7 +128,7 @@ def choose_step() -> int:
             "Next", on_click=_go, args=(at + 1,), disabled=at == len(STEPS) - 1, shortcut="Right",
             key="step_next",
         )  # fmt: skip
-        name = one_of("Step", STEPS, STEPS[0], "step", named=False)
+        name = choose("Step", STEPS, STEPS[0], "step", show_label=False)
     return STEPS.index(name)
 
 

@@ -5,7 +5,7 @@ from mha_viz.app.pages.variants.flash import show as show_flash
 from mha_viz.app.pages.variants.masks import show as show_masks
 from mha_viz.app.pages.variants.sharing import show as show_sharing
 from mha_viz.app.view import View
-from mha_viz.app.widgets.choices import one_of
+from mha_viz.app.widgets.choices import choose_part
 
 PARTS = {
     "Shared keys": show_sharing,
@@ -17,4 +17,4 @@ PARTS = {
 
 def show(view: View) -> None:
     """The chosen lesson."""
-    PARTS[one_of("Part", list(PARTS), next(iter(PARTS)), "variants", named=False)](view)
+    PARTS[choose_part(PARTS, "variants")](view)

@@ -12,7 +12,7 @@ from mha_viz.app.messages import escaped, notice, plain, problem
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
-from mha_viz.app.widgets.choices import a_number, one_of
+from mha_viz.app.widgets.choices import choose, number_input
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.stepper import steps
 from mha_viz.app.widgets.tables import facts
@@ -62,7 +62,7 @@ def show(view: View) -> None:
     if config.n_positions < 2 or not _n_kv_heads(view.model.network):
         notice("This model has nothing to keep: no heads are left, or it reads a single token.")
         return
-    n_new = a_number("New tokens", 1, min(MOST_NEW, config.n_positions - 1), FIRST_NEW, "new")
+    n_new = number_input("New tokens", 1, min(MOST_NEW, config.n_positions - 1), FIRST_NEW, "new")
     keep = min(MOST_PROMPT, config.n_positions - n_new)
     T = min(view.trace.n_tokens, keep)
     if view.trace.n_tokens > T:
@@ -225,7 +225,7 @@ def _n_kv_heads(network: GPT2) -> int:
 
 def _models(view: View) -> None:
     """What the cache takes in models that people use."""
-    of = one_of("Cache of", ["a token", "a context"], "a token", "cache_of")
+    of = choose("Cache of", ["a token", "a context"], "a token", "cache_of")
     known = [*_here(view), *GPT2_SIZES, *KNOWN_MODELS]
     tokens = [1 if of == "a token" else size.n_positions for size in known]
     rows = [_cached(size, n) for size, n in zip(known, tokens, strict=True)]
