@@ -188,7 +188,9 @@ def _names(ids: list[int]) -> list[str]:
 
 
 def step(T: int) -> Sent:
-    made = next(expectations.continue_text(model(), traced(T).token_ids, 1, n_candidates=CANDIDATES))
+    made = next(
+        expectations.continue_text(model(), traced(T).token_ids, 1, n_candidates=CANDIDATES)
+    )
     before = made.p_model.tolist()
     drawn = candidates.candidates_figure(_names(made.ids.tolist()), before, before, 0, LIGHT)
     return figure(drawn, HALF, candidates.height(len(before)))

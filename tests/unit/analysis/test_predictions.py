@@ -100,7 +100,7 @@ def test_after_the_last_layer_the_lens_is_what_the_model_says(tiny: Model, their
     model = join(list(predict(tiny, IDS, 5)))
     np.testing.assert_array_equal(last.ids, model.ids)
     np.testing.assert_allclose(last.probabilities, model.probabilities, atol=1e-6)
-    np.testing.assert_array_equal(last.final, last.probabilities[:, 0])
+    np.testing.assert_array_equal(last.p_final, last.probabilities[:, 0])
 
 
 def test_each_layer_tells_what_it_gives_the_final_token(tiny: Model) -> None:
@@ -130,7 +130,9 @@ def test_the_text_goes_on_as_generation_says_and_the_same_again(
 
 def test_another_seed_is_another_text(tiny: Model) -> None:
     texts = {
-        tuple(step.token for step in continue_text(tiny, IDS, 12, sampling=Sampling(1.0, seed=seed)))
+        tuple(
+            step.token for step in continue_text(tiny, IDS, 12, sampling=Sampling(1.0, seed=seed))
+        )
         for seed in range(4)
     }
     assert len(texts) == 4
