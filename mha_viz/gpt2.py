@@ -45,7 +45,7 @@ class GPT2Config:
     scale_attn_weights: bool = True
     scale_attn_by_inverse_layer_idx: bool = False
     n_kv_heads: int | None = None  # G, where it is not n_heads
-    removed_heads: tuple[tuple[int, ...], ...] = ()  # for each layer, in rising order; () is none
+    pruned_heads: tuple[tuple[int, ...], ...] = ()  # for each layer, in rising order; () is none
 
     @property
     def d_head(self) -> int:
@@ -54,7 +54,7 @@ class GPT2Config:
 
     def kept_heads(self, layer: int) -> list[int]:
         """The heads of a layer that were not taken out, in rising order."""
-        gone = self.removed_heads[layer] if self.removed_heads else ()
+        gone = self.pruned_heads[layer] if self.pruned_heads else ()
         return [head for head in range(self.n_heads) if head not in gone]
 
     def scale(self, layer: int) -> float:

@@ -35,7 +35,7 @@ NAMES = (("Mary", "John"), ("Alice", "Paul"), ("Sarah", "Tom"), ("Anna", "James"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Effects:
+class DirectEffects:
     """The terms of the logits of n tokens at one position; `total` adds them up.
 
     A number that is the same for all tokens changes no probability: compare tokens, not zero.
@@ -74,7 +74,7 @@ def value_norms(model: Model, trace: Trace, layer: int, head: int) -> Array:
 @torch.inference_mode()
 def direct_effects(
     model: Model, trace: Trace, tokens: Sequence[int] | None = None, *, position: int = -1
-) -> Effects:
+) -> DirectEffects:
     """The direct effect of every part of the model on the logits at one position of the text.
 
     At the last unless given, and of the tokens given or else the whole vocabulary, which takes
@@ -86,7 +86,7 @@ def direct_effects(
     chosen = _tokens(model, tokens)
     parts = _parts(model, trace, position)
     W_U = model.network.W_U.weight[torch.tensor(chosen, device=model.device)].float()
-    return Effects(
+    return DirectEffects(
         tokens=chosen,
         embedding=parts.effect(parts.embedding, W_U),
         heads=parts.effect(parts.heads, W_U),
@@ -104,36 +104,36 @@ def head_effect(
     head: int,
     *,
     position: int = -1,
-    told: Callable[[float], object] = lambda share: None,
+    on_progress: Callable[[float], object] = lambda share: None,
 ) -> Array:
     """`[V]`: the direct effect of one head on the logits of the whole vocabulary.
 
-    It is that head of `direct_effects`. The model runs once more; `told` gets the share that is
+    It is that head of `direct_effects`. The model runs once more; `on_progress` gets the share that is
     done after every layer, and may raise to stop. Raises HeadNotFound, and ShapeError as there.
     """
     _check_trace(model, trace)
     _W_O(model.network, layer, head)  # raises where there is none
-    parts = _parts(model, trace, position, told)
+    parts = _parts(model, trace, position, on_progress)
     return parts.effect(parts.heads[layer, head], model.network.W_U.weight.float())
 
 
 def _parts(
-    model: Model, trace: Trace, position: int, told: Callable[[float], object] = lambda share: None
+    model: Model, trace: Trace, position: int, on_progress: Callable[[float], object] = lambda share: None
 ) -> "_Parts":
     T = trace.n_tokens
     if not -T <= position < T:
         raise ShapeError(f"position = {position}; the text has {T} tokens, counted from 0.")
     ids = torch.tensor([trace.token_ids], device=model.device)
-    return _Parts(model.network, ids, position % T, told)
+    return _Parts(model.network, ids, position % T, on_progress)
 
 
-def indirect_object(
+def ioi_direct_effects(
     model: Model, *, on_progress: Callable[[float], object] = lambda share: None
 ) -> NDArray[np.float64]:
     """`[n, L, H]`: each head's direct effect on logit(other name) - logit(repeated name).
 
     Over n = 16 sentences that name two people and then one of them again. Name movers raise the
-    difference and negative ones lower it (Wang et al. 2022). `on_progress` is told the share that
+    difference and negative ones lower it (Wang et al. 2022). `on_progress` is on_progress the share that
     is done, and may raise to stop. Raises TextError where a name is not one token of the model: it
     does not know enough words for the task.
     """
@@ -155,7 +155,7 @@ class _Parts:
     """What was added to the residual stream at one position, in float32, and the sum of it."""
 
     def __init__(
-        self, network: GPT2, ids: Tensor, position: int, told: Callable[[float], object]
+        self, network: GPT2, ids: Tensor, position: int, on_progress: Callable[[float], object]
     ) -> None:
         cfg = network.config
         resid = network.wte(ids) + network.wpe.weight[: ids.shape[1]]
@@ -174,7 +174,7 @@ class _Parts:
             if block.attn.W_O.bias is not None:
                 self.attention_bias[layer] = block.attn.W_O.bias.float()
             self.mlps[layer] = mlp[0, position].float()
-            told((layer + 1) / cfg.n_layers)
+            on_progress((layer + 1) / cfg.n_layers)
         self._ln_f = network.ln_f
         self._sigma = (resid[0, position].float().var(unbiased=False) + network.ln_f.eps).sqrt()
 

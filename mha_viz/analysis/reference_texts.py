@@ -26,12 +26,12 @@ def reference_texts() -> tuple[str, ...]:
         ) from error
 
 
-def choosing_texts() -> tuple[str, ...]:
+def selection_texts() -> tuple[str, ...]:
     """The first, third, fifth … paragraph of the reference text: they choose an order."""
     return reference_texts()[0::2]
 
 
-def measuring_texts() -> tuple[str, ...]:
+def evaluation_texts() -> tuple[str, ...]:
     """The second, fourth, sixth … paragraph of the reference text: they measure what was chosen."""
     return reference_texts()[1::2]
 

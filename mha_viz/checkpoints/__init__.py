@@ -120,7 +120,7 @@ def write_zeroed(
         rows = slice(head * config.d_head, (head + 1) * config.d_head)
         state[name] = state[name].clone()  # what was contiguous already is the model's own
         state[name][rows] = 0.0
-    whole = replace(config, removed_heads=())
+    whole = replace(config, pruned_heads=())
     write_folder(Path(folder), whole, state, model.tokenizer, dtype=dtype)
 
 
@@ -149,9 +149,9 @@ def _load(
         words = _tokenizer(place, name, config, tokenizer)
         # transformers has no model with heads taken out: it judges the same one with zeros there.
         judged, tensors = network, state.tensors
-        if config.removed_heads:
+        if config.pruned_heads:
             tensors = with_zeros(tensors, config)
-            judged = adopt(tensors, replace(config, removed_heads=()))
+            judged = adopt(tensors, replace(config, pruned_heads=()))
         told(READ)
         theirs = verify.build(raw, tensors, name)
         told((READ + COMPARED) / 2)

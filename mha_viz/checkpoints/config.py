@@ -89,7 +89,7 @@ def check_config(raw: object, name: str, *, file: str = "config.json") -> GPT2Co
             f"The {where} says n_embd = {config.d_model} and n_head = {config.n_heads}; "
             "the first must be a multiple of the second."
         )
-    return replace(config, removed_heads=_pruned_heads(raw, config, where))
+    return replace(config, pruned_heads=_pruned_heads(raw, config, where))
 
 
 def config_to_json(config: GPT2Config, dtype: torch.dtype, end_of_text: int) -> dict[str, Any]:
@@ -114,9 +114,9 @@ def config_to_json(config: GPT2Config, dtype: torch.dtype, end_of_text: int) -> 
         "scale_attn_weights": config.scale_attn_weights,
         "vocab_size": config.vocab_size,
     }
-    if config.removed_heads:
+    if config.pruned_heads:
         written["pruned_heads"] = {
-            str(layer): list(heads) for layer, heads in enumerate(config.removed_heads) if heads
+            str(layer): list(heads) for layer, heads in enumerate(config.pruned_heads) if heads
         }
     return written
 

@@ -124,7 +124,7 @@ def complete(
     stored = {str(t.dtype).removeprefix("torch.") for t in tensors.values()}
     notes = _ignore_the_rest(tensors, expected, name)
     asks = "its config.json asks for"
-    if config.removed_heads:
+    if config.pruned_heads:
         asks = "its config.json, with `pruned_heads`, asks for"
     checked = {}
     for done, (key, shape) in enumerate(expected.items()):
@@ -135,7 +135,7 @@ def complete(
     if missing:
         checked |= {key: torch.zeros(expected[key]) for key in biases}
         notes.append("The file has no biases; they are zero.")
-    n_gone = sum(map(len, config.removed_heads))
+    n_gone = sum(map(len, config.pruned_heads))
     if n_gone:
         notes.append(f"{n_gone} of its heads were taken out (`pruned_heads`).")
     if HEAD not in checked:

@@ -11,12 +11,12 @@ Beside these, each in its module: `patterns` (the measures), `repeated` (random 
 
 from mha_viz.heads.measures import MEASURES, NOT_MEASURED, Measure
 from mha_viz.heads.patterns import Summary, summary
-from mha_viz.heads.profile import Batch, measure, measure_texts
+from mha_viz.heads.profile import PartialProfile, measure, measure_texts
 
 __all__ = [
     "MEASURES",
     "NOT_MEASURED",
-    "Batch",
+    "PartialProfile",
     "Measure",
     "Summary",
     "measure",

@@ -29,7 +29,7 @@ OnStep: TypeAlias = Callable[[int, int], None]  # (done, all), a step a layer; m
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Batch:
+class PartialProfile:
     """The passport over the texts so far: `done` of `total`; means over texts, with intervals.
 
     `cut` of those done have more than n_positions tokens: they were cut at their end. `said` is on
@@ -39,8 +39,8 @@ class Batch:
     done: int
     total: int
     frame: "pd.DataFrame" = field(repr=False)
-    cut: int = 0
-    said: Mapping[str, int] = field(default_factory=dict, repr=False)
+    n_truncated: int = 0
+    n_measured: Mapping[str, int] = field(default_factory=dict, repr=False)
 
 
 def measure(
@@ -81,7 +81,7 @@ def measure_texts(
     *,
     seeds: int = 5,
     on_layer: Callable[[], None] | None = None,
-) -> Iterator[Batch]:
+) -> Iterator[PartialProfile]:
     """The passport after each text, over all texts so far: stop whenever it is enough.
 
     Each text counts the same, however long; intervals are over texts for what is measured on them
@@ -106,7 +106,7 @@ def measure_texts(
             name: sum(bool(np.isfinite(scores[name]).any()) for scores in found)
             for name in found[0]
         }
-        yield Batch(len(found), len(given), as_frame(found, repeats), cut, said)
+        yield PartialProfile(len(found), len(given), as_frame(found, repeats), cut, said)
 
 
 def text_scores(trace: Trace, on_layer: Callable[[], None] | None = None) -> Scores:

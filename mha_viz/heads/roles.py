@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 IOI = "Wang et al. 2022, Interpretability in the Wild (arXiv 2211.00593), section 3"
 GPT2_SMALL_NAMES = ("gpt2", "openai-community/gpt2")
-LOGIT_DIFFERENCE = "logit_difference"  # a column that `effects.indirect_object` measures
+LOGIT_DIFFERENCE = "logit_difference"  # a column that `logit_attribution.ioi_direct_effects` measures
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def roles_for(description: "Description", config: "GPT2Config") -> dict[tuple[in
     It is known by its name on the hub and by its sizes.
     """
     sizes = (config.n_layers, config.n_heads, config.d_model, config.vocab_size)
-    whole = config.n_kv_heads in (None, 12) and not any(config.removed_heads)
+    whole = config.n_kv_heads in (None, 12) and not any(config.pruned_heads)
     named = description.source == "hub" and description.name in GPT2_SMALL_NAMES
     return dict(ROLES) if named and whole and sizes == (12, 12, 768, 50257) else {}
 

@@ -11,7 +11,7 @@ Nothing here changes a model; what is removed is an argument, and what was found
 """
 
 from mha_viz.head import Head
-from mha_viz.pruning.ablation import Scores, ablate_each_head, effects, losses
+from mha_viz.pruning.ablation import Scores, ablate_each_head, ablation_effects, losses
 from mha_viz.pruning.curves import Band, Point, band, curve, heads_within
 from mha_viz.pruning.effect import Candidate, divergence, next_tokens, pattern_change
 from mha_viz.pruning.estimates import Estimate, estimate, over_texts, rank_correlation
@@ -21,11 +21,11 @@ from mha_viz.pruning.importance import (
     random_importance,
     value_importance,
 )
-from mha_viz.pruning.inputs import Text, all_heads, gate_without, pieces
+from mha_viz.pruning.inputs import Text, all_heads, chunks, gate_without
 from mha_viz.pruning.orders import STRATEGIES, Strategy, greedy_passes, order, removal_order
-from mha_viz.pruning.passes import ZERO, Fill, Pass
-from mha_viz.pruning.replacements import METHODS, Method, make_fill
-from mha_viz.pruning.surgery import Size, prune, pruned_config, pruned_model, seconds, size
+from mha_viz.pruning.passes import ZERO, Replacement, Pass
+from mha_viz.pruning.replacements import METHODS, Method, make_replacement
+from mha_viz.pruning.surgery import Size, prune, pruned_config, forward_seconds, pruned_model, size
 from mha_viz.pruning.tasks import (
     Prompt,
     induction_effects,
@@ -43,7 +43,7 @@ __all__ = [
     "Band",
     "Candidate",
     "Estimate",
-    "Fill",
+    "Replacement",
     "Head",
     "Method",
     "Pass",
@@ -59,7 +59,7 @@ __all__ = [
     "confidence",
     "curve",
     "divergence",
-    "effects",
+    "ablation_effects",
     "estimate",
     "gate_without",
     "gradient_importance",
@@ -70,12 +70,12 @@ __all__ = [
     "ioi_prompts",
     "logit_differences",
     "losses",
-    "make_fill",
+    "make_replacement",
     "next_tokens",
     "order",
     "over_texts",
     "pattern_change",
-    "pieces",
+    "chunks",
     "prune",
     "pruned_config",
     "pruned_model",
@@ -83,7 +83,7 @@ __all__ = [
     "rank_correlation",
     "removal_order",
     "repeated_tokens",
-    "seconds",
+    "forward_seconds",
     "single_token",
     "size",
     "value_importance",

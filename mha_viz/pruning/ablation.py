@@ -16,7 +16,7 @@ from mha_viz.model import Model
 from mha_viz.pruning.inputs import Text, token_ids
 from mha_viz.pruning.passes import (
     ZERO,
-    Fill,
+    Replacement,
     Pass,
     after_attention,
     head_outputs,
@@ -24,7 +24,7 @@ from mha_viz.pruning.passes import (
     run_layer,
     token_losses,
 )
-from mha_viz.pruning.replacements import BATCH, Method, Progress, fill_for
+from mha_viz.pruning.replacements import BATCH, Method, Progress, replacement_for
 from mha_viz.trace import Array
 
 Scores = NDArray[np.float64]  # [L, H]; NaN for a head that is not there
@@ -34,7 +34,7 @@ def ablate_each_head(
     model: Model,
     text: Text,
     *,
-    method: Method | Fill = "zero",
+    method: Method | Replacement = "zero",
     gate: Tensor | Array | None = None,
     first: int = 1,
     on_progress: Progress | None = None,
@@ -43,7 +43,7 @@ def ablate_each_head(
 
     Exact, for each head alone, or beside those that `gate` `[L, H]` has removed already; these
     are NaN, and so are heads that were taken out of the model. `method` names a way to remove a
-    head, or is a fill made before. The loss is the mean over the tokens from position `first` on.
+    head, or is a replacement made before. The loss is the mean over the tokens from position `first` on.
     `on_progress` is told the share that is done; an exception that it raises passes through.
 
     Raises TextError for a text of fewer than two tokens or more than n_positions, and ShapeError
@@ -52,12 +52,12 @@ def ablate_each_head(
     T = token_ids(model, text).shape[1]
     if not 1 <= first < T:
         raise ShapeError(f"first = {first}; losses exist at the positions from 1 to {T - 1}.")
-    base = Pass.of(model, text, gate=gate, fill=fill_for(model, method, T))
-    return effects(base, first=first, on_progress=on_progress)
+    base = Pass.of(model, text, gate=gate, replacement=replacement_for(model, method, T))
+    return ablation_effects(base, first=first, on_progress=on_progress)
 
 
 @torch.inference_mode()
-def effects(base: Pass, *, first: int = 1, on_progress: Progress | None = None) -> Scores:
+def ablation_effects(base: Pass, *, first: int = 1, on_progress: Progress | None = None) -> Scores:
     """`[L, H]` as `ablate_each_head` has it, beside the heads that this pass has removed."""
     cfg = base.network.config
     before = _mean(token_losses(base.network, base.resid[-1], base.ids, first))
@@ -71,13 +71,13 @@ def effects(base: Pass, *, first: int = 1, on_progress: Progress | None = None) 
 
 
 def losses(
-    model: Model, text: Text, *, gate: Tensor | Array | None = None, fill: Fill = ZERO
+    model: Model, text: Text, *, gate: Tensor | Array | None = None, replacement: Replacement = ZERO
 ) -> Array:
     """`[T - 1]`: -ln p of each token from position 1 on, in nats, under a gate `[L, H]`.
 
     Raises as `Pass.of` does.
     """
-    return Pass.of(model, text, gate=gate, fill=fill).losses()
+    return Pass.of(model, text, gate=gate, replacement=replacement).losses()
 
 
 def _layer_losses(base: Pass, layer: int, first: int) -> Iterator[tuple[list[int], Tensor]]:
@@ -86,16 +86,16 @@ def _layer_losses(base: Pass, layer: int, first: int) -> Iterator[tuple[list[int
     block, resid, kept = network.blocks[layer], base.resid[layer], network.config.kept_heads(layer)
     T = resid.shape[1]
     heads = [head for head in kept if gate[layer, head] != 0]
-    z, fill = head_outputs(block, resid), base.fill.of(layer, kept, T)
+    z, replacement = head_outputs(block, resid), base.replacement.of(layer, kept, T)
     for start in range(0, len(heads), max(1, BATCH // T)):
         some = heads[start : start + max(1, BATCH // T)]
         B = len(some)
         gates = gate[layer].repeat(B, 1)
         gates[range(B), some] = 0.0
-        out = merged(block.attn, z.expand(B, -1, -1, -1), gates[:, kept], fill)
+        out = merged(block.attn, z.expand(B, -1, -1, -1), gates[:, kept], replacement)
         x = after_attention(block, resid + out)
         for above in range(layer + 1, network.config.n_layers):
-            x = run_layer(network, above, x, gate, base.fill)
+            x = run_layer(network, above, x, gate, base.replacement)
         yield some, _mean(token_losses(network, x, base.ids, first))
 
 

@@ -12,8 +12,8 @@ from mha_viz.errors import HeadNotFound, ShapeError
 from mha_viz.head import Head
 from mha_viz.model import Model
 from mha_viz.pruning.inputs import Text, check_head, one_or_many, token_ids
-from mha_viz.pruning.passes import Fill, Pass
-from mha_viz.pruning.replacements import Method, fill_for
+from mha_viz.pruning.passes import Replacement, Pass
+from mha_viz.pruning.replacements import Method, replacement_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def curve(
     texts: Text | Iterable[Text],
     order: Iterable[Head],
     *,
-    method: Method | Fill = "zero",
+    method: Method | Replacement = "zero",
     every: int = 1,
 ) -> Iterator[Point]:
     """A point for the whole model, and one whenever `every` more heads of the order are gone.
@@ -50,13 +50,13 @@ def curve(
     An order may be computed as it is read: it is asked for a head when that head is to go.
 
     Raises HeadNotFound for a head that is not in the model or went before, TextError as
-    `token_ids` does, ShapeError for `every` below 1 and for a fill that is short.
+    `token_ids` does, ShapeError for `every` below 1 and for a replacement that is short.
     """
     if every < 1:
         raise ShapeError(f"every = {every}; a point is drawn after 1 head or more.")
     given = one_or_many(texts)
-    fill = fill_for(model, method, max(token_ids(model, text).shape[1] for text in given))
-    passes = [Pass.of(model, text, fill=fill) for text in given]
+    replacement = replacement_for(model, method, max(token_ids(model, text).shape[1] for text in given))
+    passes = [Pass.of(model, text, replacement=replacement) for text in given]
     whole = [one.best_tokens() for one in passes]
     gone: list[Head] = []
     yield _point(passes, whole, gone, 0)
@@ -67,7 +67,7 @@ def curve(
             if head in gone:
                 raise HeadNotFound(f"{Head(head[0], head[1]).label} stands in the order twice.")
             gone.append(head)
-        passes = [one.without(gone, fill) for one in passes]
+        passes = [one.without(gone, replacement) for one in passes]
         yield _point(passes, whole, gone, len(fresh))
 
 

@@ -18,7 +18,7 @@ from mha_viz.pruning.inputs import Text, one_or_many, token_ids
 from mha_viz.pruning.passes import (
     VOCABULARY_PART,
     ZERO,
-    Fill,
+    Replacement,
     Pass,
     as_gate,
     pattern_and_values,
@@ -34,7 +34,7 @@ def gradient_importance(
     *,
     normalize: bool = False,
     gate: Tensor | Array | None = None,
-    fill: Fill = ZERO,
+    replacement: Replacement = ZERO,
     on_progress: Progress | None = None,
 ) -> Scores:
     """`[L, H]`: |dL / dg_h| at g = 1, in nats a token, where g_h is the gate of head h.
@@ -44,12 +44,12 @@ def gradient_importance(
     (Michel et al. 2019, section 4.1). With `gate` `[L, H]`, at that gate: heads that it has
     removed are NaN. One pass there and one back, a text; nothing on the model changes.
 
-    Raises TextError as `token_ids` does, and ShapeError for a gate or a fill that does not fit.
+    Raises TextError as `token_ids` does, and ShapeError for a gate or a replacement that does not fit.
     """
     texts = one_or_many(text)
     total = np.zeros((model.config.n_layers, model.config.n_heads))
     for n, one in enumerate(texts, start=1):
-        total += np.abs(_gradient(model, one, gate, fill))
+        total += np.abs(_gradient(model, one, gate, replacement))
         if on_progress is not None:
             on_progress(n / len(texts))
     scores = total / len(texts)
@@ -100,7 +100,7 @@ def random_importance(config: GPT2Config, seed: int = 0) -> Scores:
     return _only_there(config, scores)
 
 
-def _gradient(model: Model, text: Text, gate: Tensor | Array | None, fill: Fill) -> Scores:
+def _gradient(model: Model, text: Text, gate: Tensor | Array | None, replacement: Replacement) -> Scores:
     network = model.network
     # A tensor made under inference mode could not be kept for the way back.
     with torch.inference_mode(False), torch.enable_grad():
@@ -108,7 +108,7 @@ def _gradient(model: Model, text: Text, gate: Tensor | Array | None, fill: Fill)
         at = as_gate(network, gate).requires_grad_()
         resid = network.wte(ids) + network.wpe.weight[: ids.shape[1]]
         for layer in range(network.config.n_layers):
-            resid = run_layer(network, layer, resid, at, fill)
+            resid = run_layer(network, layer, resid, at, replacement)
         x = network.ln_f(resid[0, :-1])
         (found,) = torch.autograd.grad(x, at, _loss_gradient(network, x.detach(), ids[0, 1:]))
     found = found.masked_fill(at.detach() == 0, torch.nan)

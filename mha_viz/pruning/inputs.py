@@ -54,7 +54,7 @@ def one_or_many(texts: Text | Iterable[Text]) -> list[Text]:
     return [cast("list[int]", found)]
 
 
-def pieces(model: Model, texts: Text | Iterable[Text], length: int) -> list[list[int]]:
+def chunks(model: Model, texts: Text | Iterable[Text], length: int) -> list[list[int]]:
     """The ids of the texts, each cut into pieces of at most `length` tokens, none of a single one.
 
     Raises TextError where nothing is left, ShapeError for a length that the model cannot read.
@@ -74,7 +74,7 @@ def pieces(model: Model, texts: Text | Iterable[Text], length: int) -> list[list
 def windows(model: Model, texts: Text | Iterable[Text], length: int) -> Tensor:
     """The texts one after the other, a line each, as windows `[N, length]`; a rest is left out.
 
-    Raises TextError where the texts do not fill one, ShapeError for a length that does not fit.
+    Raises TextError where the texts do not replacement one, ShapeError for a length that does not fit.
     """
     _check_length(model, length)
     given = one_or_many(texts)

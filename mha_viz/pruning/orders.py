@@ -21,32 +21,32 @@ from mha_viz.pruning.importance import (
     value_importance,
 )
 from mha_viz.pruning.inputs import Text, all_heads, gate_without, one_or_many
-from mha_viz.pruning.passes import ZERO, Fill, Pass
+from mha_viz.pruning.passes import ZERO, Replacement, Pass
 from mha_viz.pruning.replacements import Progress
 
 Strategy: TypeAlias = Literal[
-    "exact", "worst first", "gradient", "gradient again", "greedy", "values", "confidence", "random"
+    "exact", "most important first", "gradient", "gradient, recomputed", "greedy", "values", "confidence", "random"
 ]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
-Measure: TypeAlias = Callable[[Model, Text, Fill, Progress | None], Scores]
+Measure: TypeAlias = Callable[[Model, Text, Replacement, Progress | None], Scores]
 MEASURES: dict[str, Measure] = {  # strategies that look once -> what they look at
-    "exact": lambda model, text, fill, told: ablate_each_head(
-        model, text, method=fill, on_progress=told
+    "exact": lambda model, text, replacement, told: ablate_each_head(
+        model, text, method=replacement, on_progress=told
     ),
-    "gradient": lambda model, text, fill, told: gradient_importance(model, text, fill=fill),
-    "values": lambda model, text, fill, told: value_importance(model, text),
-    "confidence": lambda model, text, fill, told: confidence(model, text),
+    "gradient": lambda model, text, replacement, told: gradient_importance(model, text, replacement=replacement),
+    "values": lambda model, text, replacement, told: value_importance(model, text),
+    "confidence": lambda model, text, replacement, told: confidence(model, text),
 }
 
 
-def removal_order(scores: Scores, *, worst_first: bool = False) -> list[Head]:
+def removal_order(scores: Scores, *, most_important_first: bool = False) -> list[Head]:
     """The heads by rising score, so that what matters least goes first; NaN is left out.
 
-    Equal scores keep the order of layers and heads. `worst_first` takes what matters most first.
+    Equal scores keep the order of layers and heads. `most_important_first` takes what matters most first.
     """
     heads = [Head(int(layer), int(head)) for layer, head in np.argwhere(np.isfinite(scores))]
-    return sorted(heads, key=lambda head: -scores[head] if worst_first else scores[head])
+    return sorted(heads, key=lambda head: -scores[head] if most_important_first else scores[head])
 
 
 def order(
@@ -54,14 +54,14 @@ def order(
     texts: Text | Iterable[Text],
     strategy: Strategy,
     *,
-    fill: Fill = ZERO,
+    replacement: Replacement = ZERO,
     seed: int = 0,
     on_progress: Progress | None = None,
 ) -> Iterator[Head]:
     """All heads in the order that a strategy finds on these texts, one at a time.
 
-    "exact": by the mean of `ablate_each_head`, once; "worst first": the same, backwards.
-    "gradient": by `gradient_importance`, once; "gradient again": anew after each head that went.
+    "exact": by the mean of `ablate_each_head`, once; "most important first": the same, backwards.
+    "gradient": by `gradient_importance`, once; "gradient, recomputed": anew after each head that went.
     "greedy": the head whose removal costs least now, exactly, at the price of `greedy_passes`.
     "values" and "confidence": by those scores, once. "random": a shuffle, by `seed`.
 
@@ -72,10 +72,10 @@ def order(
         raise ShapeError(f"strategy = {strategy!r}; heads go by {', '.join(STRATEGIES)}.")
     given = one_or_many(texts)
     if strategy == "greedy":
-        return _greedy(model, given, fill, on_progress)
-    if strategy == "gradient again":
-        return _gradient_again(model, given, fill, on_progress)
-    return _once(model, given, strategy, fill, seed, on_progress)
+        return _greedy(model, given, replacement, on_progress)
+    if strategy == "gradient, recomputed":
+        return _gradient_recomputed(model, given, replacement, on_progress)
+    return _once(model, given, strategy, replacement, seed, on_progress)
 
 
 def greedy_passes(config: GPT2Config, n_texts: int = 1) -> int:
@@ -91,44 +91,44 @@ def _once(
     model: Model,
     texts: list[Text],
     strategy: Strategy,
-    fill: Fill,
+    replacement: Replacement,
     seed: int,
     on_progress: Progress | None,
 ) -> Iterator[Head]:
     if strategy == "random":
         scores = random_importance(model.config, seed)
     else:
-        measure = MEASURES["exact" if strategy == "worst first" else strategy]
+        measure = MEASURES["exact" if strategy == "most important first" else strategy]
         found = [
-            measure(model, text, fill, _part(on_progress, n, len(texts)))
+            measure(model, text, replacement, _part(on_progress, n, len(texts)))
             for n, text in enumerate(texts)
         ]
         scores = np.mean(found, axis=0)
-    yield from removal_order(scores, worst_first=strategy == "worst first")
+    yield from removal_order(scores, most_important_first=strategy == "most important first")
 
 
 def _greedy(
-    model: Model, texts: list[Text], fill: Fill, on_progress: Progress | None
+    model: Model, texts: list[Text], replacement: Replacement, on_progress: Progress | None
 ) -> Iterator[Head]:
-    passes = [Pass.of(model, text, fill=fill) for text in texts]
+    passes = [Pass.of(model, text, replacement=replacement) for text in texts]
     gone: list[Head] = []
     while len(gone) < len(all_heads(model.config)):
         found = [
-            effects(one, on_progress=_part(on_progress, n, len(passes)))
+            ablation_effects(one, on_progress=_part(on_progress, n, len(passes)))
             for n, one in enumerate(passes)
         ]
         gone.append(removal_order(np.mean(found, axis=0))[0])
-        passes = [one.without(gone, fill) for one in passes]
+        passes = [one.without(gone, replacement) for one in passes]
         yield gone[-1]
 
 
-def _gradient_again(
-    model: Model, texts: list[Text], fill: Fill, on_progress: Progress | None
+def _gradient_recomputed(
+    model: Model, texts: list[Text], replacement: Replacement, on_progress: Progress | None
 ) -> Iterator[Head]:
     gone: list[Head] = []
     while len(gone) < len(all_heads(model.config)):
         gate = gate_without(model.config, gone)
-        scores = gradient_importance(model, texts, gate=gate, fill=fill, on_progress=on_progress)
+        scores = gradient_importance(model, texts, gate=gate, replacement=replacement, on_progress=on_progress)
         gone.append(removal_order(scores)[0])
         yield gone[-1]
 

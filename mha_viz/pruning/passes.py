@@ -4,7 +4,7 @@ A head is removed by replacing its z before W_O; the bias b_O stays, since it be
 
     attn_out = sum_h (g_h z_h + (1 - g_h) r_h) W_O^h + b_O        g_h = 0 removes head h
 
-`Fill` is r, what stands in for a removed head; `fills` makes one.
+`Replacement` is r, what stands in for a removed head; `replacements` makes one.
 """
 
 from collections.abc import Iterable
@@ -32,10 +32,10 @@ VOCABULARY_PART = 4096  # unembedded at a time: logits that fit the processor's 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fill:
+class Replacement:
     """What replaces the z of a removed head: `[L, H, T, d_h]`, or T = 1 for all positions alike.
 
-    None is zero. `method` is one of `fills.METHODS`.
+    None is zero. `method` is one of `replacements.METHODS`.
     """
 
     method: str = "zero"
@@ -47,54 +47,54 @@ class Fill:
             return None
         if 1 < self.z.shape[2] < T:
             raise ShapeError(
-                f"The fill holds {self.z.shape[2]} positions and the text has {T}: make one of "
+                f"The replacement holds {self.z.shape[2]} positions and the text has {T}: make one of "
                 f"length {T}."
             )
         return self.z[layer, heads, :T]
 
 
-ZERO = Fill()
+ZERO = Replacement()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pass:
     """What a network did with one text under a gate; it takes O(L T C) of memory.
 
-    Two passes with the same gate and fill hold the same bits, whatever passes they came from.
+    Two passes with the same gate and replacement hold the same bits, whatever passes they came from.
     """
 
     network: GPT2 = field(repr=False)
     ids: Tensor = field(repr=False)  # [1, T]
     gate: Tensor  # [L, H], 1 where a head is as it was and 0 where it is removed
-    fill: Fill
+    replacement: Replacement
     resid: tuple[Tensor, ...] = field(repr=False)  # L + 1 of [1, T, C]: around each layer
 
     @classmethod
     @torch.inference_mode()
     def of(
-        cls, model: Model, text: Text, *, gate: Tensor | Array | None = None, fill: Fill = ZERO
+        cls, model: Model, text: Text, *, gate: Tensor | Array | None = None, replacement: Replacement = ZERO
     ) -> "Pass":
         """The pass over a text, or over ids, as `token_ids` takes them.
 
-        Raises TextError, and ShapeError for a gate that is not `[L, H]` or a fill that is short.
+        Raises TextError, and ShapeError for a gate that is not `[L, H]` or a replacement that is short.
         """
         ids, network = token_ids(model, text), model.network
         resid = (network.wte(ids) + network.wpe.weight[: ids.shape[1]],)
-        return cls._upwards(network, ids, as_gate(network, gate), fill, resid)
+        return cls._upwards(network, ids, as_gate(network, gate), replacement, resid)
 
     @torch.inference_mode()
-    def gated(self, gate: Tensor | Array | None, fill: Fill = ZERO) -> "Pass":
+    def gated(self, gate: Tensor | Array | None, replacement: Replacement = ZERO) -> "Pass":
         """The same text under another gate: the layers below the first that changes are reused.
 
-        Raises ShapeError for a gate that is not `[L, H]` and for a fill that is short.
+        Raises ShapeError for a gate that is not `[L, H]` and for a replacement that is short.
         """
         new = as_gate(self.network, gate)
-        first = self._first_change(new, fill)
-        return self._upwards(self.network, self.ids, new, fill, self.resid[: first + 1])
+        first = self._first_change(new, replacement)
+        return self._upwards(self.network, self.ids, new, replacement, self.resid[: first + 1])
 
-    def without(self, heads: Iterable[Head], fill: Fill = ZERO) -> "Pass":
+    def without(self, heads: Iterable[Head], replacement: Replacement = ZERO) -> "Pass":
         """The same text with these heads removed, and no others. Raises HeadNotFound."""
-        return self.gated(gate_without(self.network.config, heads), fill)
+        return self.gated(gate_without(self.network.config, heads), replacement)
 
     @torch.inference_mode()
     def losses(self) -> Array:
@@ -118,27 +118,27 @@ class Pass:
         part = values.argmax(0, keepdim=True)
         return (ids.gather(0, part) + part * VOCABULARY_PART)[0]
 
-    def _first_change(self, gate: Tensor, fill: Fill) -> int:
+    def _first_change(self, gate: Tensor, replacement: Replacement) -> int:
         for layer, (old, new) in enumerate(zip(self.gate, gate, strict=True)):
-            other_fill = fill is not self.fill and not bool((new == 1).all())
-            if other_fill or not torch.equal(old, new):
+            other_replacement = replacement is not self.replacement and not bool((new == 1).all())
+            if other_replacement or not torch.equal(old, new):
                 return layer
         return len(gate)
 
     @classmethod
     def _upwards(
-        cls, network: GPT2, ids: Tensor, gate: Tensor, fill: Fill, resid: tuple[Tensor, ...]
+        cls, network: GPT2, ids: Tensor, gate: Tensor, replacement: Replacement, resid: tuple[Tensor, ...]
     ) -> "Pass":
         for layer in range(len(resid) - 1, network.config.n_layers):
-            resid = (*resid, run_layer(network, layer, resid[-1], gate, fill))
-        return cls(network, ids, gate, fill, resid)
+            resid = (*resid, run_layer(network, layer, resid[-1], gate, replacement))
+        return cls(network, ids, gate, replacement, resid)
 
 
-def run_layer(network: GPT2, layer: int, resid: Tensor, gate: Tensor, fill: Fill) -> Tensor:
+def run_layer(network: GPT2, layer: int, resid: Tensor, gate: Tensor, replacement: Replacement) -> Tensor:
     """The residual stream `[B, T, C]` after a layer, under a gate `[L, H]`."""
     block, kept = network.blocks[layer], network.config.kept_heads(layer)
     z = head_outputs(block, resid)
-    out = merged(block.attn, z, gate[layer, kept], fill.of(layer, kept, resid.shape[1]))
+    out = merged(block.attn, z, gate[layer, kept], replacement.of(layer, kept, resid.shape[1]))
     return after_attention(block, resid + out)
 
 
@@ -147,12 +147,12 @@ def head_outputs(block: Block, resid: Tensor) -> Tensor:
     return block.attn.attend(*block.attn.project(block.ln_1(resid)))
 
 
-def merged(attn: MultiHeadAttention, z: Tensor, gate: Tensor, fill: Tensor | None) -> Tensor:
+def merged(attn: MultiHeadAttention, z: Tensor, gate: Tensor, replacement: Tensor | None) -> Tensor:
     """What attention adds to the residual stream `[B, T, C]`, under a gate `[H]` or `[B, H]`."""
-    if fill is None:
+    if replacement is None:
         return attn.merge(z, head_gate=gate)
     share = gate[..., None, None].to(z.dtype)
-    return attn.merge(z * share + fill * (1 - share))
+    return attn.merge(z * share + replacement * (1 - share))
 
 
 def pattern_and_values(block: Block, resid: Tensor) -> tuple[Tensor, Tensor]:

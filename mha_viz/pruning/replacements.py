@@ -11,20 +11,20 @@ from typing import Literal, TypeAlias, get_args
 import torch
 from torch import Tensor
 
-from mha_viz.analysis.reference_texts import choosing_texts
+from mha_viz.analysis.reference_texts import selection_texts
 from mha_viz.errors import ShapeError
 from mha_viz.gpt2 import GPT2
 from mha_viz.model import Model
 from mha_viz.pruning.inputs import Text, windows
-from mha_viz.pruning.passes import ZERO, Fill, after_attention, head_outputs
+from mha_viz.pruning.passes import ZERO, Replacement, after_attention, head_outputs
 
-Method: TypeAlias = Literal["zero", "mean", "position-mean", "resample"]
+Method: TypeAlias = Literal["zero", "mean", "position-wise mean", "resample"]
 METHODS: tuple[Method, ...] = get_args(Method)
 Progress: TypeAlias = Callable[[float], None]  # told the share that is done; what it raises ends it
 BATCH = 1024  # tokens that run at once: enough for fast products, little enough for memory
 
 
-def make_fill(
+def make_replacement(
     model: Model,
     method: Method,
     length: int,
@@ -33,10 +33,10 @@ def make_fill(
     max_tokens: int = 4096,
     seed: int = 0,
     on_progress: Progress | None = None,
-) -> Fill:
+) -> Replacement:
     """What replaces a removed head's z, in texts of up to `length` tokens.
 
-    "zero"; "mean" of that head's z over a reference text and its positions; "position-mean", over
+    "zero"; "mean" of that head's z over a reference text and its positions; "position-wise mean", over
     the reference at each position by itself; "resample", the z of one window of the reference,
     which `seed` picks. The reference is read in windows of `length`, at most `max_tokens` of it;
     unless given it is the part of the project's own that chooses.
@@ -48,17 +48,17 @@ def make_fill(
         raise ShapeError(f"method = {method!r}; a head is replaced by {', '.join(METHODS)}.")
     if method == "zero":
         return ZERO
-    found = windows(model, choosing_texts() if reference is None else reference, length)
+    found = windows(model, selection_texts() if reference is None else reference, length)
     if method == "resample":
         # From the end: the first window may be the very text that is looked at.
-        return Fill(method, _mean_z(model.network, found[-1 - seed % len(found)][None], None))
+        return Replacement(method, _mean_z(model.network, found[-1 - seed % len(found)][None], None))
     z = _mean_z(model.network, found[: max(1, max_tokens // length)], on_progress)
-    return Fill(method, z.mean(2, keepdim=True) if method == "mean" else z)
+    return Replacement(method, z.mean(2, keepdim=True) if method == "mean" else z)
 
 
-def fill_for(model: Model, method: Method | Fill, length: int) -> Fill:
-    """The fill itself where one was given, or one of this method. Raises as `make_fill` does."""
-    return method if isinstance(method, Fill) else make_fill(model, method, length)
+def replacement_for(model: Model, method: Method | Replacement, length: int) -> Replacement:
+    """The replacement itself where one was given, or one of this method. Raises as `make_replacement` does."""
+    return method if isinstance(method, Replacement) else make_replacement(model, method, length)
 
 
 @torch.inference_mode()

@@ -83,7 +83,7 @@ def pruned_config(config: GPT2Config, heads: Iterable[Head]) -> GPT2Config:
         check_head(config, layer, head)
         gone[layer].add(head)
     removed = tuple(tuple(sorted(some)) for some in gone)
-    return replace(config, removed_heads=removed if any(removed) else ())
+    return replace(config, pruned_heads=removed if any(removed) else ())
 
 
 def size(network: GPT2) -> Size:
@@ -97,7 +97,7 @@ def size(network: GPT2) -> Size:
 
 
 @torch.inference_mode()
-def seconds(
+def forward_seconds(
     models: Iterable[Model],
     text: Text,
     *,

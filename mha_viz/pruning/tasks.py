@@ -18,7 +18,7 @@ from mha_viz.errors import ShapeError, TextError
 from mha_viz.heads import repeated
 from mha_viz.model import Model
 from mha_viz.pruning.ablation import Scores, ablate_each_head
-from mha_viz.pruning.passes import ZERO, Fill, Pass
+from mha_viz.pruning.passes import ZERO, Replacement, Pass
 from mha_viz.pruning.replacements import Method
 from mha_viz.trace import Array
 
@@ -62,7 +62,7 @@ def induction_loss(
     model: Model,
     *,
     gate: Tensor | Array | None = None,
-    fill: Fill = ZERO,
+    replacement: Replacement = ZERO,
     segment: int = SEGMENT,
     seeds: Iterable[int] = SEEDS,
 ) -> float:
@@ -73,7 +73,7 @@ def induction_loss(
     """
     found = [
         Pass.of(
-            model, repeated_tokens(model, segment=segment, seed=seed), gate=gate, fill=fill
+            model, repeated_tokens(model, segment=segment, seed=seed), gate=gate, replacement=replacement
         ).losses()[segment:]
         for seed in seeds
     ]
@@ -83,7 +83,7 @@ def induction_loss(
 def induction_effects(
     model: Model,
     *,
-    method: Method | Fill = "zero",
+    method: Method | Replacement = "zero",
     segment: int = SEGMENT,
     seeds: Iterable[int] = SEEDS,
 ) -> Scores:
@@ -107,7 +107,7 @@ def logit_differences(
     prompts: Sequence[Prompt],
     *,
     gate: Tensor | Array | None = None,
-    fill: Fill = ZERO,
+    replacement: Replacement = ZERO,
 ) -> NDArray[np.float64]:
     """`[n]`: logit(right) - logit(wrong) after each prompt; e to it is how many times likelier.
 
@@ -116,7 +116,7 @@ def logit_differences(
     found = []
     for prompt in prompts:
         right, wrong = single_token(model, prompt.right), single_token(model, prompt.wrong)
-        one = Pass.of(model, prompt.text, gate=gate, fill=fill)
+        one = Pass.of(model, prompt.text, gate=gate, replacement=replacement)
         logits = model.network.W_U(model.network.ln_f(one.resid[-1][0, -1])).float()
         found.append(float(logits[right] - logits[wrong]))
     return np.array(found)

@@ -33,13 +33,13 @@ gpt2.GPT2.run = slow
 """
 SLOW_EFFECT = """
 import time
-from mha_viz import effects
+from mha_viz.analysis import logit_attribution as effects
 head_effect = effects.head_effect
 def slow(*given, told, **how):
     for tenth in range(10):
         time.sleep(0.4)
         told(tenth / 10)
-    return head_effect(*given, told=told, **how)
+    return head_effect(*given, on_progress=told, **how)
 effects.head_effect = slow
 """
 PROGRESS = "Running the model…"

@@ -59,7 +59,7 @@ def test_roles_are_checked_when_asked_for(bundled: Model, monkeypatch: pytest.Mo
     assert rows["check"].to_dict() == {
         "mover": "not confirmed", "inducer": "confirmed", "other": "not measured here",
     }  # fmt: skip
-    expected = logit_attribution.indirect_object(bundled).mean(axis=0)[2, 1]
+    expected = logit_attribution.ioi_direct_effects(bundled).mean(axis=0)[2, 1]
     assert float(rows["value"]["mover"]) == pytest.approx(expected, abs=1e-3)
 
 

@@ -228,8 +228,8 @@ def test_only_one_of_a_visitors_computations_runs_in_a_place(
 
 def test_by_hand_and_the_sweep_agree_whatever_stands_in(bundled: Model) -> None:
     ids = bundled.encode(DEFAULT)[0]
-    for way in ("mean", "position-mean", "resample"):
+    for way in ("mean", "position-wise mean", "resample"):
         test = page(off="L3H4", way=way)
-        fill = pruning.make_fill(bundled, way, len(ids))  # type: ignore[arg-type]
+        fill = pruning.make_replacement(bundled, way, len(ids))  # type: ignore[arg-type]
         cost = pruning.ablate_each_head(bundled, ids, method=fill)[3, 4]
         assert f"({cost:+.3f})".replace("-", "−") in html(test)

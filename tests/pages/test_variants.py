@@ -17,7 +17,7 @@ from support.script import ROOT, finished, opened, said
 from torch.nn import functional as F
 
 from mha_viz import checkpoints
-from mha_viz.analysis.reference_texts import measuring_texts
+from mha_viz.analysis.reference_texts import evaluation_texts
 from mha_viz.app.pages.variants import PARTS, cache, losses, masks, sharing
 from mha_viz.app.widgets import stepper
 from mha_viz.app.widgets.reference_text import Reference
@@ -156,7 +156,7 @@ def test_the_losses_are_those_of_the_pooled_models(bundled: Model) -> None:
     test = finished(page("Shared keys"))
     drawn = figure(test, "loss_by_G")
     assert drawn["layout"]["xaxis"]["ticktext"] == ["6", "3", "2", "1"]
-    pieces = [bundled.encode(text)[0] for text in measuring_texts()]
+    pieces = [bundled.encode(text)[0] for text in evaluation_texts()]
     expected = [loss_of(grouped_gpt2(bundled.network, G), pieces) for G in (6, 3, 2, 1)]
     # Two ways to add up float32 logits.
     np.testing.assert_allclose(drawn["data"][0]["y"], expected, rtol=0, atol=1e-4)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from mha_viz.analysis.reference_texts import choosing_texts, measuring_texts, split_text
+from mha_viz.analysis.reference_texts import selection_texts, evaluation_texts, split_text
 from mha_viz.app.messages import plain, problem
 from mha_viz.app.widgets.chart import noted
 from mha_viz.errors import TextError
@@ -18,13 +18,13 @@ class Reference:
     """Texts that choose and texts that measure, and what they go by on the page and in caches."""
 
     name: str
-    choosing: tuple[str, ...] = field(repr=False)
-    measuring: tuple[str, ...] = field(repr=False)
+    selection: tuple[str, ...] = field(repr=False)
+    evaluation: tuple[str, ...] = field(repr=False)
 
     @property
     def key(self) -> str:
         """What tells it from others."""
-        whole = "\n\n".join((*self.choosing, "", *self.measuring))
+        whole = "\n\n".join((*self.selection, "", *self.evaluation))
         return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -51,7 +51,7 @@ def reference() -> Reference:
             if file is None and st.button("Back to the project's own text"):
                 del state["reference_file"]
                 given = None
-    found = Reference("reference text", choosing_texts(), measuring_texts())
+    found = Reference("reference text", selection_texts(), evaluation_texts())
     if given is not None:
         try:
             found = _of_file(*given)

@@ -12,7 +12,7 @@ from mha_viz.analysis.logit_attribution import (
     NAMES,
     direct_effects,
     head_effect,
-    indirect_object,
+    ioi_direct_effects,
     value_norms,
 )
 from mha_viz.errors import HeadNotFound, ShapeError, TextError
@@ -129,7 +129,7 @@ def test_every_term_is_that_of_transformers(tiny: Model, theirs: Any, position: 
 def test_one_head_alone_is_a_row_of_all(tiny: Model, layer: int, head: int, position: int) -> None:
     trace = tiny.trace(TEXT)
     shares: list[float] = []
-    found = head_effect(tiny, trace, layer, head, position=position, told=shares.append)
+    found = head_effect(tiny, trace, layer, head, position=position, on_progress=shares.append)
     expected = direct_effects(tiny, trace, position=position).heads[layer, head]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
     assert shares == [0.5, 1.0]
@@ -145,7 +145,7 @@ def test_the_effect_of_a_head_can_be_stopped_between_layers(tiny: Model) -> None
         raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        head_effect(tiny, tiny.trace(TEXT), 0, 0, told=stop)
+        head_effect(tiny, tiny.trace(TEXT), 0, 0, on_progress=stop)
     assert shares == [0.5]
 
 
@@ -154,7 +154,7 @@ def test_heads_that_share_keys_or_were_taken_out(tiny: Model) -> None:
     trace = shared.trace(TEXT)
     np.testing.assert_allclose(direct_effects(shared, trace).total, trace.logits, rtol=0, atol=1e-4)
     torch.manual_seed(3)
-    config = replace(tiny.config, removed_heads=((1,), ()))
+    config = replace(tiny.config, pruned_heads=((1,), ()))
     pruned = replace(tiny, network=GPT2(config).eval().requires_grad_(False))
     trace = pruned.trace(TEXT)
     effects = direct_effects(pruned, trace)
@@ -169,7 +169,7 @@ def test_heads_that_share_keys_or_were_taken_out(tiny: Model) -> None:
 def test_the_head_after_a_gap_writes_through_its_own_rows(tiny: Model) -> None:
     """Head 2 of a layer without head 1 has the second block of W_O's columns."""
     torch.manual_seed(3)
-    config = replace(tiny.config, removed_heads=((1,), ()))
+    config = replace(tiny.config, pruned_heads=((1,), ()))
     pruned = replace(tiny, network=GPT2(config).eval().requires_grad_(False))
     trace = pruned.trace(TEXT)
     W_O = pruned.network.blocks[0].attn.W_O.weight[:, 8:16].numpy()
@@ -204,7 +204,7 @@ def test_tokens_positions_and_heads_that_are_not_there(tiny: Model) -> None:
 
 def test_names_must_be_tokens(tiny: Model) -> None:
     with pytest.raises(TextError, match=r"The name \w+ is \d tokens of"):
-        indirect_object(tiny)
+        ioi_direct_effects(tiny)
 
 
 def test_a_head_that_writes_the_other_name_has_its_difference(
@@ -215,7 +215,7 @@ def test_a_head_that_writes_the_other_name_has_its_difference(
 
     monkeypatch.setattr(effects, "NAMES", (("John", "Mary"),))
     monkeypatch.setattr(effects, "OPENINGS", ("{a} and {b} met, and {s} gave it to",))
-    found = effects.indirect_object(bundled)
+    found = effects.ioi_direct_effects(bundled)
     assert found.shape == (1, 4, 6)
     trace = bundled.trace("Mary and John met, and John gave it to")
     mary, john = (bundled.encode(f" {name}")[0][0] for name in ("Mary", "John"))

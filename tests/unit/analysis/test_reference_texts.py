@@ -12,8 +12,8 @@ from mha_viz.errors import TextError
 def test_the_reference_text_is_split_into_two_halves_without_overlap():
     whole, choosing, measuring = (
         reference_texts.reference_texts(),
-        reference_texts.choosing_texts(),
-        reference_texts.measuring_texts(),
+        reference_texts.selection_texts(),
+        reference_texts.evaluation_texts(),
     )
     assert len(whole) == 24
     assert len(choosing) == len(measuring) == 12

@@ -76,7 +76,7 @@ def test_what_transformers_pruned_before_its_version_5_is_read(
         theirs.transformer.h[layer].attn.c_proj.weight[head * 8 : head * 8 + 8] = 0.0
     expected = theirs(torch.tensor([IDS])).logits
     model = load(folder, device="cpu")
-    assert model.config.removed_heads == ((2,), (0, 1))
+    assert model.config.pruned_heads == ((2,), (0, 1))
     torch.testing.assert_close(logits_of(model), expected, atol=1e-5, rtol=0)
 
 

@@ -14,7 +14,7 @@ from mha_viz.errors import HeadNotFound, ShapeError
 from mha_viz.gpt2 import GPT2Config
 from mha_viz.heads.roles import IOI, LOGIT_DIFFERENCE, ROLES, check, roles_for
 from mha_viz.heads.rollout import AGGREGATES, max_pattern, mean_pattern, rollout
-from mha_viz.heads.similarity import distances, most_alike, pattern_distance
+from mha_viz.heads.similarity import distances, similar_heads, pattern_distance
 from mha_viz.model import Description, Model
 from mha_viz.tokens import Token
 from mha_viz.trace import Trace
@@ -155,12 +155,12 @@ def test_heads_are_found_by_how_much_they_overlap() -> None:
     trace = sharp_trace([[this, never], [half, this]])
     found = distances(trace, 0, 0)
     np.testing.assert_allclose(found, [[0, 1], [0.5, 0]], atol=1e-6)
-    alike = most_alike(found, 0, 0)
+    alike = similar_heads(found, 0, 0)
     assert [at[:2] for at in alike] == [(1, 1), (1, 0), (0, 1)]
-    assert len(most_alike(found, 0, 0, n=1)) == 1
+    assert len(similar_heads(found, 0, 0, n=1)) == 1
     gone = without(trace, (1, 1))
     assert np.isnan(distances(gone, 0, 0)[1, 1])
-    assert [at[:2] for at in most_alike(distances(gone, 0, 0), 0, 0)] == [(1, 0), (0, 1)]
+    assert [at[:2] for at in similar_heads(distances(gone, 0, 0), 0, 0)] == [(1, 0), (0, 1)]
     with pytest.raises(HeadNotFound, match="has been pruned"):
         distances(gone, 1, 1)
 
@@ -168,7 +168,7 @@ def test_heads_are_found_by_how_much_they_overlap() -> None:
 def test_the_induction_heads_of_the_bundled_model_are_alike(bundled: Model) -> None:
     ids = [*range(300, 340)] * 2
     found = distances(bundled.trace_ids(ids), 3, 4)
-    assert {at[:2] for at in most_alike(found, 3, 4, n=2)} == {(3, 0), (3, 3)}
+    assert {at[:2] for at in similar_heads(found, 3, 4, n=2)} == {(3, 0), (3, 3)}
 
 
 # --- published roles ------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ def test_only_gpt2_small_has_roles(bundled: Model) -> None:
     assert roles_for(replace(GPT2_SMALL, source="folder"), small) == {}, "it may be fine-tuned"
     for change in ({"n_layers": 6}, {"d_model": 1024}, {"n_kv_heads": 4}):
         assert roles_for(GPT2_SMALL, replace(small, **change)) == {}
-    pruned = replace(small, removed_heads=((3,), *((),) * 11))
+    pruned = replace(small, pruned_heads=((3,), *((),) * 11))
     assert roles_for(GPT2_SMALL, pruned) == {}
     assert roles_for(bundled.description, bundled.config) == {}
 

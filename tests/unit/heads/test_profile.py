@@ -38,7 +38,7 @@ def at(frame: pd.DataFrame, layer: int, head: int) -> pd.Series:
 def without_heads(model: Model, removed: tuple[tuple[int, ...], ...]) -> Model:
     """A model of random weights that lacks some heads."""
     torch.manual_seed(5)
-    network = GPT2(replace(model.config, removed_heads=removed)).eval().requires_grad_(False)
+    network = GPT2(replace(model.config, pruned_heads=removed)).eval().requires_grad_(False)
     return replace(model, network=network)
 
 
@@ -287,7 +287,7 @@ def test_texts_that_are_cut_are_counted_and_read_from_their_start(tiny: Model) -
     long = "the cat sat on the mat and the dog ran to the other side of a small old town, " * 3
     assert tiny.trace(long).left_out > 0
     batches = list(measure_texts(tiny, ["the cat", long, "the dog", long], seeds=1))
-    assert [batch.cut for batch in batches] == [0, 1, 1, 2]
+    assert [batch.n_truncated for batch in batches] == [0, 1, 1, 2]
     read = tiny.trace_ids(tiny.encode(long)[0][: tiny.config.n_positions])
     (alone,) = measure_texts(tiny, [long], seeds=1)
     np.testing.assert_array_equal(alone.frame["entropy"], text_scores(read)["entropy"].ravel())

@@ -19,7 +19,7 @@ from mha_viz import pruning
 from mha_viz.errors import HeadNotFound, MhaVizError, ShapeError, TextError
 from mha_viz.lessons.grouped_query import grouped_gpt2
 from mha_viz.model import Model
-from mha_viz.pruning import ZERO, Fill, Pass, ablate_each_head, ablation, passes, replacements
+from mha_viz.pruning import ZERO, Replacement, Pass, ablate_each_head, ablation, passes, replacements
 
 
 @pytest.fixture
@@ -131,10 +131,10 @@ def test_a_head_beside_others_that_are_gone(
 ):
     theirs, gone = gpt2(5), [(0, 1), (1, 0)]
     model = model_of(theirs, tokenizer)
-    fill = pruning.make_fill(model, method, len(IDS), [OTHER_IDS])
-    z = torch.zeros(L, H, D_H) if fill.z is None else fill.z[:, :, 0]
+    replacement = pruning.make_replacement(model, method, len(IDS), [OTHER_IDS])
+    z = torch.zeros(L, H, D_H) if replacement.z is None else replacement.z[:, :, 0]
     gate = pruning.gate_without(model.config, gone)
-    found = ablate_each_head(model, IDS, method=fill, gate=gate)
+    found = ablate_each_head(model, IDS, method=replacement, gate=gate)
     before = their_loss(theirs, IDS, gone, lambda *head: z[head])
     for head in HEADS:
         if head in gone:
@@ -178,25 +178,25 @@ def their_z(theirs: Any, windows: torch.Tensor) -> torch.Tensor:
     return torch.stack(kept).unflatten(-1, (theirs.config.n_head, -1))
 
 
-@pytest.mark.parametrize("method", ["mean", "position-mean", "resample"])
+@pytest.mark.parametrize("method", ["mean", "position-wise mean", "resample"])
 def test_a_replaced_head_equals_a_hook_with_what_transformers_gives(
     gpt2: Callable[..., Any], tokenizer: Tokenizer, method: Any
 ):
     theirs = gpt2(5)
     model = model_of(theirs, tokenizer)
-    fill = pruning.make_fill(model, method, 24, [OTHER_IDS, IDS], seed=2)
+    replacement = pruning.make_replacement(model, method, 24, [OTHER_IDS, IDS], seed=2)
     z = their_z(theirs, torch.tensor((OTHER_IDS + IDS)[: 3 * 24]).view(3, 24))
-    expected = {"mean": z.mean((1, 2)), "position-mean": z.mean(1), "resample": z[:, 0]}[method]
+    expected = {"mean": z.mean((1, 2)), "position-wise mean": z.mean(1), "resample": z[:, 0]}[method]
 
     def value(layer: int, head: int) -> torch.Tensor:
         return expected[layer][..., head, :]
 
-    found, whole = ablate_each_head(model, IDS, method=fill), their_loss(theirs, IDS)
+    found, whole = ablate_each_head(model, IDS, method=replacement), their_loss(theirs, IDS)
     for head in HEADS:
         assert found[head] == pytest.approx(
             their_loss(theirs, IDS, [head], value) - whole, abs=1e-5
         )
-    both = Pass.of(model, IDS).without([(0, 2), (1, 3)], fill).loss
+    both = Pass.of(model, IDS).without([(0, 2), (1, 3)], replacement).loss
     assert both == pytest.approx(their_loss(theirs, IDS, [(0, 2), (1, 3)], value), abs=1e-5)
 
 
@@ -209,25 +209,25 @@ def test_the_ways_to_remove_a_head_differ(tiny: Model):
 
 def test_a_fill_that_says_the_same_as_the_head_costs_nothing(model: Model):
     """Resampled from the same text, at the same positions, a head is replaced by itself."""
-    fill = pruning.make_fill(model, "resample", len(IDS), [IDS])
-    np.testing.assert_allclose(ablate_each_head(model, IDS, method=fill), 0.0, atol=1e-6)
+    replacement = pruning.make_replacement(model, "resample", len(IDS), [IDS])
+    np.testing.assert_allclose(ablate_each_head(model, IDS, method=replacement), 0.0, atol=1e-6)
 
 
 def test_how_many_windows_run_at_once_changes_no_mean(
     model: Model, monkeypatch: pytest.MonkeyPatch
 ):
     told: list[float] = []
-    a = pruning.make_fill(model, "position-mean", 10, [OTHER_IDS], on_progress=told.append)
+    a = pruning.make_replacement(model, "position-wise mean", 10, [OTHER_IDS], on_progress=told.append)
     monkeypatch.setattr(replacements, "BATCH", 20)
-    b = pruning.make_fill(model, "position-mean", 10, [OTHER_IDS], on_progress=told.append)
+    b = pruning.make_replacement(model, "position-wise mean", 10, [OTHER_IDS], on_progress=told.append)
     assert told == pytest.approx([1.0, 1 / 3, 2 / 3, 1.0])
     torch.testing.assert_close(a.z, b.z, atol=1e-6, rtol=0)
 
 
 def test_at_most_so_many_tokens_of_the_reference_are_read(model: Model):
-    all_of_it = pruning.make_fill(model, "mean", 10, [OTHER_IDS])
-    some = pruning.make_fill(model, "mean", 10, [OTHER_IDS], max_tokens=29)
-    same = pruning.make_fill(model, "mean", 10, [OTHER_IDS[:20]])
+    all_of_it = pruning.make_replacement(model, "mean", 10, [OTHER_IDS])
+    some = pruning.make_replacement(model, "mean", 10, [OTHER_IDS], max_tokens=29)
+    same = pruning.make_replacement(model, "mean", 10, [OTHER_IDS[:20]])
     assert torch.equal(some.z, same.z)
     assert not torch.equal(some.z, all_of_it.z)
 
@@ -237,14 +237,14 @@ def test_at_most_so_many_tokens_of_the_reference_are_read(model: Model):
 
 @pytest.mark.parametrize("method", pruning.METHODS)
 def test_removing_nothing_changes_no_bit(tiny: Model, method: Any):
-    fill = pruning.make_fill(tiny, method, len(IDS), [OTHER_IDS])
+    replacement = pruning.make_replacement(tiny, method, len(IDS), [OTHER_IDS])
     whole = Pass.of(tiny, IDS)
     logits = tiny.network(torch.tensor([IDS]))
     for same in (
         whole,
-        whole.without([], fill),
-        whole.without(HEADS, fill).without([], fill),
-        Pass.of(tiny, IDS, gate=np.ones((L, H)), fill=fill),
+        whole.without([], replacement),
+        whole.without(HEADS, replacement).without([], replacement),
+        Pass.of(tiny, IDS, gate=np.ones((L, H)), replacement=replacement),
     ):
         assert all(map(torch.equal, same.resid, whole.resid))
         assert torch.equal(tiny.network.W_U(tiny.network.ln_f(same.resid[-1])), logits)
@@ -256,10 +256,10 @@ def test_removing_nothing_changes_no_bit(tiny: Model, method: Any):
 def test_the_order_of_toggles_does_not_matter(bundled: Model):
     text = "Once upon a time there was a king who had a daughter."
     heads = [(3, 4), (0, 1), (2, 5), (0, 2)]
-    fill = pruning.make_fill(bundled, "mean", 64)
-    for chosen in (ZERO, fill):
+    replacement = pruning.make_replacement(bundled, "mean", 64)
+    for chosen in (ZERO, replacement):
         gate = pruning.gate_without(bundled.config, heads)
-        fresh = Pass.of(bundled, text, gate=gate, fill=chosen)
+        fresh = Pass.of(bundled, text, gate=gate, replacement=chosen)
         for order in (heads, heads[::-1], [heads[i] for i in (2, 0, 3, 1)]):
             one, gone = Pass.of(bundled, text), []
             for head in [*order, (1, 1)]:  # the last one goes, and comes back
@@ -277,9 +277,9 @@ def test_layers_below_a_change_are_not_run_again(bundled: Model):
     ]  # fmt: skip
     back = changed.without([(2, 1), (3, 0)])
     assert back.resid[3] is changed.resid[3]
-    fill = pruning.make_fill(bundled, "mean", 64)
-    assert whole.without([], fill).resid[-1] is whole.resid[-1]
-    assert changed.without([(2, 1)], fill).resid[3] is not changed.resid[3]
+    replacement = pruning.make_replacement(bundled, "mean", 64)
+    assert whole.without([], replacement).resid[-1] is whole.resid[-1]
+    assert changed.without([(2, 1)], replacement).resid[3] is not changed.resid[3]
 
 
 def test_a_gate_between_one_and_zero_is_that_of_the_network(model: Model):
@@ -366,7 +366,7 @@ def test_after_an_exception_the_model_is_as_it_was(tiny: Model):
     jobs: list[Callable[[], Any]] = [
         lambda: ablate_each_head(tiny, IDS, on_progress=stop),
         lambda: pruning.gradient_importance(tiny, IDS, on_progress=stop),
-        lambda: pruning.make_fill(tiny, "mean", 8, [OTHER_IDS], on_progress=stop),
+        lambda: pruning.make_replacement(tiny, "mean", 8, [OTHER_IDS], on_progress=stop),
         lambda: next(pruning.order(tiny, [IDS], "greedy", on_progress=stop)),
         lambda: Pass.of(tiny, IDS).without([(9, 9)]),
         lambda: list(pruning.curve(tiny, [IDS], [(0, 0), (0, 9)])),
@@ -436,14 +436,14 @@ def test_what_does_not_fit_is_told_with_its_shape(tiny: Model):
         (lambda: ablate_each_head(tiny, IDS, method="median"), ShapeError, "'median'; .* zero"),
         (
             lambda: Pass.of(tiny, IDS).without(
-                [(0, 0)], pruning.make_fill(tiny, "resample", 8, [IDS])
+                [(0, 0)], pruning.make_replacement(tiny, "resample", 8, [IDS])
             ),
             ShapeError,
             "holds 8 positions and the text has 24",
         ),
-        (lambda: pruning.make_fill(tiny, "mean", 65), ShapeError, "length = 65; .* 2 to 64"),
-        (lambda: pruning.make_fill(tiny, "mean", 24, [IDS[:9]]), TextError, "9 tokens; .* of 24"),
-        (lambda: pruning.make_fill(tiny, "mean", 24, []), TextError, "There is no text"),
+        (lambda: pruning.make_replacement(tiny, "mean", 65), ShapeError, "length = 65; .* 2 to 64"),
+        (lambda: pruning.make_replacement(tiny, "mean", 24, [IDS[:9]]), TextError, "9 tokens; .* of 24"),
+        (lambda: pruning.make_replacement(tiny, "mean", 24, []), TextError, "There is no text"),
         (lambda: Pass.of(tiny, IDS).without([(2, 0)]), HeadNotFound, "L2 H0 is not in this model"),
         (lambda: Pass.of(tiny, IDS).without([(0, -1)]), HeadNotFound, "heads from 0 to 3"),
         (
@@ -456,7 +456,7 @@ def test_what_does_not_fit_is_told_with_its_shape(tiny: Model):
             TextError,
             "There is no token 300",
         ),
-        (lambda: pruning.pieces(tiny, ["t", [3]], 8), TextError, "None of the texts"),
+        (lambda: pruning.chunks(tiny, ["t", [3]], 8), TextError, "None of the texts"),
     ]
     for job, kind, words in jobs:
         with pytest.raises(kind, match=words):
@@ -464,13 +464,13 @@ def test_what_does_not_fit_is_told_with_its_shape(tiny: Model):
 
 
 def test_long_texts_are_cut_into_pieces_that_all_have_a_loss(tiny: Model):
-    assert pruning.pieces(tiny, [IDS, OTHER_IDS[:17]], 8) == [
+    assert pruning.chunks(tiny, [IDS, OTHER_IDS[:17]], 8) == [
         IDS[:8], IDS[8:16], IDS[16:], OTHER_IDS[:8], OTHER_IDS[8:16],
     ]  # fmt: skip
     for alone in (IDS, [IDS], np.array(IDS), [np.array(IDS)], torch.tensor([IDS])):
-        assert pruning.pieces(tiny, alone, 64) == [IDS]
+        assert pruning.chunks(tiny, alone, 64) == [IDS]
 
 
 def test_a_fill_is_a_value(tiny: Model):
     with pytest.raises(AttributeError):
-        Fill().method = "mean"  # type: ignore[misc]
+        Replacement().method = "mean"  # type: ignore[misc]

@@ -62,11 +62,11 @@ def test_a_curve_asks_for_a_head_when_it_is_to_go(tiny: Model):
 
 
 def test_a_curve_with_means(tiny: Model):
-    fill = pruning.make_fill(tiny, "mean", 40, CHOOSING)
-    points = list(curve(tiny, MEASURING, HEADS, method=fill))
-    losses = [pruning.losses(tiny, ids, gate=np.zeros((L, H)), fill=fill) for ids in MEASURING]
+    replacement = pruning.make_replacement(tiny, "mean", 40, CHOOSING)
+    points = list(curve(tiny, MEASURING, HEADS, method=replacement))
+    losses = [pruning.losses(tiny, ids, gate=np.zeros((L, H)), replacement=replacement) for ids in MEASURING]
     assert points[-1].loss == pytest.approx(np.concatenate(losses).mean(), abs=1e-5)
-    by_name = list(curve(tiny, "the cat sat on the mat", HEADS[:1], method="position-mean"))
+    by_name = list(curve(tiny, "the cat sat on the mat", HEADS[:1], method="position-wise mean"))
     assert len(by_name) == 2
 
 
@@ -104,7 +104,7 @@ def test_orders_that_look_once(tiny: Model):
     values = np.mean([pruning.value_importance(tiny, text) for text in CHOOSING], axis=0)
     sure = np.mean([pruning.confidence(tiny, text) for text in CHOOSING], axis=0)
     assert list(order(tiny, CHOOSING, "exact")) == by(exact)
-    assert list(order(tiny, CHOOSING, "worst first")) == by(exact)[::-1]
+    assert list(order(tiny, CHOOSING, "most important first")) == by(exact)[::-1]
     assert list(order(tiny, CHOOSING, "values")) == by(values)
     assert list(order(tiny, CHOOSING, "confidence")) == by(sure)
     assert list(order(tiny, CHOOSING, "gradient")) == by(
@@ -143,7 +143,7 @@ def test_greedy_costs_as_many_passes_as_it_says(tiny: Model, monkeypatch: pytest
 
 def test_the_gradient_is_looked_at_again_after_each_head(tiny: Model):
     gone: list[tuple[int, int]] = []
-    for head in order(tiny, CHOOSING, "gradient again"):
+    for head in order(tiny, CHOOSING, "gradient, recomputed"):
         gate = pruning.gate_without(tiny.config, gone)
         scores = pruning.gradient_importance(tiny, CHOOSING, gate=gate)
         assert scores[head] == np.nanmin(scores)
@@ -159,7 +159,7 @@ def test_random_orders_are_seeded_and_whole(tiny: Model):
 
 
 def test_a_strategy_that_is_not_there_is_told_at_once(tiny: Model):
-    with pytest.raises(ShapeError, match="strategy = 'best'; heads go by exact, worst first"):
+    with pytest.raises(ShapeError, match="strategy = 'best'; heads go by exact, most important first"):
         order(tiny, CHOOSING, "best")  # type: ignore[arg-type]
 
 
@@ -167,12 +167,12 @@ def test_the_order_of_scores():
     scores = np.array([[0.5, np.nan, -1.0], [0.5, 0.0, 2.0]])
     expected = [(0, 2), (1, 1), (0, 0), (1, 0), (1, 2)]
     assert pruning.removal_order(scores) == expected
-    assert pruning.removal_order(scores, worst_first=True) == [
+    assert pruning.removal_order(scores, most_important_first=True) == [
         (1, 2), (0, 0), (1, 0), (1, 1), (0, 2),
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("strategy", ["exact", "greedy", "gradient again"])
+@pytest.mark.parametrize("strategy", ["exact", "greedy", "gradient, recomputed"])
 def test_progress_tells_the_share_of_the_next_choice(tiny: Model, strategy: pruning.Strategy):
     told: list[float] = []
     next(order(tiny, CHOOSING, strategy, on_progress=told.append))
@@ -211,8 +211,8 @@ def test_a_band_is_as_wide_as_its_curves():
 def test_on_the_bundled_model_a_good_order_beats_chance_and_the_worst_does_not(bundled: Model):
     """Chosen on some paragraphs, measured on others: half of the heads gone."""
     choosing, measuring = (
-        reference_texts.choosing_texts()[:2],
-        reference_texts.measuring_texts()[:2],
+        reference_texts.selection_texts()[:2],
+        reference_texts.evaluation_texts()[:2],
     )
 
     def half(strategy: pruning.Strategy, seed: int = 0) -> float:
@@ -222,4 +222,4 @@ def test_on_the_bundled_model_a_good_order_beats_chance_and_the_worst_does_not(b
     chance = [half("random", seed) for seed in range(10)]
     assert half("exact") < min(chance)
     assert half("gradient") < min(chance)
-    assert half("worst first") > np.mean(chance) + 0.5
+    assert half("most important first") > np.mean(chance) + 0.5

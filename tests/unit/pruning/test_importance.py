@@ -75,14 +75,14 @@ def test_a_normalised_layer_has_length_one(model: Model):
 
 
 def test_the_gradient_towards_a_fill_is_that_of_small_steps(model: Model):
-    fill = pruning.make_fill(model, "position-mean", len(IDS), [OTHER_IDS])
-    found, step = gradient_importance(model, IDS, fill=fill), 1e-2
+    replacement = pruning.make_replacement(model, "position-wise mean", len(IDS), [OTHER_IDS])
+    found, step = gradient_importance(model, IDS, replacement=replacement), 1e-2
     for head in HEADS:
         sides = []
         for sign in (1, -1):
             gate = np.ones((L, H))
             gate[head] += sign * step
-            sides.append(Pass.of(model, IDS, gate=gate, fill=fill).loss)
+            sides.append(Pass.of(model, IDS, gate=gate, replacement=replacement).loss)
         assert found[head] == pytest.approx(abs(sides[0] - sides[1]) / (2 * step), abs=2e-4)
     assert np.abs(found - gradient_importance(model, IDS)).max() > 1e-2
 
@@ -90,9 +90,9 @@ def test_the_gradient_towards_a_fill_is_that_of_small_steps(model: Model):
 def test_the_gradient_works_where_nobody_wants_one(model: Model):
     expected = gradient_importance(model, IDS)
     with torch.inference_mode():
-        fill = pruning.make_fill(model, "mean", 24, [OTHER_IDS])
+        replacement = pruning.make_replacement(model, "mean", 24, [OTHER_IDS])
         assert np.array_equal(gradient_importance(model, IDS), expected)
-        gradient_importance(model, IDS, fill=fill)
+        gradient_importance(model, IDS, replacement=replacement)
     with torch.no_grad():
         assert np.array_equal(gradient_importance(model, IDS), expected)
     assert not any(p.requires_grad or p.grad is not None for p in model.network.parameters())

@@ -93,7 +93,7 @@ def test_the_lab_works_on_a_pruned_model(tiny: Model):
     few = pruned_model(tiny, heads)
     base = Pass.of(tiny, IDS).without(heads)
     for found, expected in (
-        (pruning.ablate_each_head(few, IDS), pruning.effects(base)),
+        (pruning.ablate_each_head(few, IDS), pruning.ablation_effects(base)),
         (
             pruning.gradient_importance(few, IDS),
             pruning.gradient_importance(tiny, IDS, gate=base.gate),
@@ -103,9 +103,9 @@ def test_the_lab_works_on_a_pruned_model(tiny: Model):
         assert np.isnan(found).sum() == 5
     for score in (pruning.value_importance, pruning.confidence):
         assert np.argwhere(np.isfinite(score(few, IDS))).tolist() == [[0, 0], [0, 2], [0, 3]]
-    fill = pruning.make_fill(few, "mean", 24, [OTHER_IDS])
-    assert np.isfinite(pruning.ablate_each_head(few, IDS, method=fill)).sum() == 3
-    change = pruning.pattern_change(Pass.of(few, IDS), Pass.of(few, IDS).without([(0, 0)], fill))
+    replacement = pruning.make_replacement(few, "mean", 24, [OTHER_IDS])
+    assert np.isfinite(pruning.ablate_each_head(few, IDS, method=replacement)).sum() == 3
+    change = pruning.pattern_change(Pass.of(few, IDS), Pass.of(few, IDS).without([(0, 0)], replacement))
     assert np.isnan(change).sum() == 5
     for strategy in pruning.STRATEGIES:
         points = list(pruning.curve(few, IDS, pruning.order(few, IDS, strategy)))
@@ -123,7 +123,7 @@ def test_a_pruned_model_is_described_as_such(tiny: Model):
 
 
 def test_time_is_measured_in_turns(tiny: Model):
-    taken = pruning.seconds([tiny, pruned_model(tiny, HEADS)], IDS, repeats=3)
+    taken = pruning.forward_seconds([tiny, pruned_model(tiny, HEADS)], IDS, repeats=3)
     assert len(taken) == 2
     assert all(0 < t < 10 for t in taken)
 

@@ -173,7 +173,7 @@ def _next_token(view: View) -> None:
 def _effect(view: View, report: Reporter) -> Iterator[tuple[list[int], list[float]]]:
     """The tokens that are raised most and lowered most, SAVED of each, and by how much."""
     found = logit_attribution.head_effect(
-        view.model, view.trace, view.layer, view.head, position=view.token, told=report
+        view.model, view.trace, view.layer, view.head, position=view.token, on_progress=report
     )
     found = found - found.mean()
     order = np.argsort(-found, kind="stable")

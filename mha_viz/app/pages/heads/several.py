@@ -17,7 +17,7 @@ from mha_viz.app.widgets.choices import choose, text_area
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.work.progress import Reporter, results
 from mha_viz.head import Head
-from mha_viz.heads import MEASURES, Batch
+from mha_viz.heads import MEASURES, PartialProfile
 from mha_viz.heads.measures import ON_RANDOM_TOKENS
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def show(view: View) -> None:
         return
     model = view.model
 
-    def work(report: Reporter) -> Iterator[Batch]:
+    def work(report: Reporter) -> Iterator[PartialProfile]:
         yield from heads.measure_texts(model, given, on_layer=lambda: report(0.0))
 
     name = f"batch {view.about.weights_hash} {hash(tuple(given))}"
@@ -101,17 +101,17 @@ def _texts(n: int) -> str:
     return f"{n} text{'s' * (n != 1)}"
 
 
-def _say_what_was_cut(view: View, batch: Batch) -> None:
-    if batch.cut:
+def _say_what_was_cut(view: View, batch: PartialProfile) -> None:
+    if batch.n_truncated:
         most = f"{view.model.config.n_positions:,}"
         notice(
-            f"{batch.cut} of {_texts(batch.done)} had more than {most} tokens; the first {most} "
+            f"{batch.n_truncated} of {_texts(batch.done)} had more than {most} tokens; the first {most} "
             "were read."
         )
 
 
-def _so_far(batch: Batch, measure: str) -> str:
-    n = batch.done - batch.said.get(measure, batch.done)
+def _so_far(batch: PartialProfile, measure: str) -> str:
+    n = batch.done - batch.n_measured.get(measure, batch.done)
     silent = f" ({n} of them {'say' if n > 1 else 'says'} nothing about it)" if n else ""
     if batch.done < batch.total:
         return f"{batch.done} of {batch.total} texts so far{silent}"
@@ -131,7 +131,7 @@ def _say_what_was_read(view: View, read: list[str]) -> None:
     )
 
 
-def _table(batch: Batch, measure: str, frame: "pd.DataFrame") -> None:
+def _table(batch: PartialProfile, measure: str, frame: "pd.DataFrame") -> None:
     """The heads, largest mean first."""
     caption(
         "All heads",

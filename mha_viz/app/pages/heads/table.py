@@ -25,7 +25,7 @@ from mha_viz.heads import MEASURES, NOT_MEASURED
 from mha_viz.heads.measures import ON_RANDOM_TOKENS
 from mha_viz.heads.profile import with_interval
 from mha_viz.heads.roles import LOGIT_DIFFERENCE, check, roles_for
-from mha_viz.heads.similarity import DISTANCE, distances, most_alike
+from mha_viz.heads.similarity import DISTANCE, distances, similar_heads
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -182,7 +182,7 @@ def all_heads(frame: "pd.DataFrame", name: str) -> None:
 def alike(view: View) -> None:
     """Heads whose patterns on this text are nearest to the chosen head's, where any can be told."""
     found = _distances(view)
-    nearest = [] if found is None else most_alike(found, view.layer, view.head)
+    nearest = [] if found is None else similar_heads(found, view.layer, view.head)
     if not nearest:  # one token, or no other head
         return
     caption("Heads like this one", f"on this text, by {DISTANCE}.")
@@ -240,7 +240,7 @@ def roles(view: View, frame: "pd.DataFrame") -> None:
 
 
 def _effects(view: View) -> Callable[[Reporter], NDArray[np.float64]]:
-    return lambda report: logit_attribution.indirect_object(view.model, on_progress=report)
+    return lambda report: logit_attribution.ioi_direct_effects(view.model, on_progress=report)
 
 
 def definitions() -> None:

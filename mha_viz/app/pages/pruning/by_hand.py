@@ -100,7 +100,7 @@ def _whole(view: View, reference: Reference) -> Read | None:
 
     def work(report: Reporter) -> Read:
         limit = min(model.config.n_positions, PIECE)
-        texts = [ids, *pruning.pieces(model, reference.measuring[:QUICK], limit)[:QUICK]]
+        texts = [ids, *pruning.chunks(model, reference.evaluation[:QUICK], limit)[:QUICK]]
         passes: list[Pass] = []
         for one in texts:
             report(len(passes) / (1 + len(texts)))

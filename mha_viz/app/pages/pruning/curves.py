@@ -26,9 +26,9 @@ FIRST = ["exact", "gradient", "random"]
 SEEDS = 10  # of the random order
 WORDS: dict[str, str] = {
     "exact": "by the loss without each head alone, measured once",
-    "worst first": "the same, but what matters most goes first",
+    "most important first": "the same, but what matters most goes first",
     "gradient": "by the gradient, once (Michel et al. 2019)",
-    "gradient again": "by the gradient, taken anew after each head",
+    "gradient, recomputed": "by the gradient, taken anew after each head",
     "greedy": "each time the head that costs least now",
     "values": "by what the head moves",
     "confidence": "by its largest weights (Voita et al. 2019)",
@@ -78,7 +78,7 @@ def choose(view: View, reference: Reference) -> Settings:
         "Orders", orders, selection_mode="multi", wrap=True, default=FIRST, key="orders",
         bind="query-params",
     )  # fmt: skip
-    most = min(len(reference.choosing), len(reference.measuring))
+    most = min(len(reference.selection), len(reference.evaluation))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         n_texts = number_input("Texts that choose, and measure", 1, most, 3, "curve_texts")
         every = number_input("Heads at a time", 1, n_heads, max(1, n_heads // 36), "curve_every")
@@ -131,13 +131,13 @@ def _pieces(
 
     def work(report: Reporter) -> Iterator[Piece]:
         limit = min(model.config.n_positions, 512)
-        chooses = pruning.pieces(model, reference.choosing[:n], limit)
-        measures = pruning.pieces(model, reference.measuring[:n], limit)
+        chooses = pruning.chunks(model, reference.selection[:n], limit)
+        measures = pruning.chunks(model, reference.evaluation[:n], limit)
         length = max(map(len, (*chooses, *measures)))
-        filling = pruning.make_fill(model, method, length, reference.choosing)
+        filling = pruning.make_replacement(model, method, length, reference.selection)
         for seed in seeds:
             order = pruning.order(
-                model, chooses, strategy, fill=filling, seed=seed, on_progress=report
+                model, chooses, strategy, replacement=filling, seed=seed, on_progress=report
             )
             for point in pruning.curve(model, measures, order, method=filling, every=every):
                 yield Piece(strategy, seed, point)

@@ -74,8 +74,8 @@ def measured(view: View, choice: Choice, reference: Reference) -> Estimate | Non
 def _texts(view: View, choice: Choice, reference: Reference) -> list[list[int]]:
     limit = view.model.config.n_positions
     if choice.source == SOURCES[0]:
-        return pruning.pieces(view.model, view.trace.token_ids, limit)
-    return pruning.pieces(view.model, reference.choosing, limit)
+        return pruning.chunks(view.model, view.trace.token_ids, limit)
+    return pruning.chunks(view.model, reference.selection, limit)
 
 
 def _name(view: View, choice: Choice, reference: Reference) -> str:
@@ -92,7 +92,7 @@ def _scores(
     model = view.model
     for ids in texts:
         if choice.measure == "exact":
-            filling = pruning.make_fill(model, choice.method, len(ids), reference.choosing)
+            filling = pruning.make_replacement(model, choice.method, len(ids), reference.selection)
             yield pruning.ablate_each_head(model, ids, method=filling, on_progress=report)
         elif choice.measure == "gradient":
             yield pruning.gradient_importance(model, ids)

@@ -8,15 +8,15 @@ from mha_viz.app.widgets.choices import choose
 from mha_viz.app.widgets.reference_text import Reference
 from mha_viz.app.work.progress import Reporter
 from mha_viz.app.work.waiting import ResultSlots, wait_for
-from mha_viz.pruning import METHODS, ZERO, Fill, Method, make_fill
+from mha_viz.pruning import METHODS, ZERO, Replacement, Method, make_replacement
 
-_fills = ResultSlots[Fill](16)
+_fills = ResultSlots[Replacement](16)
 WORDS: dict[Method, str] = {
     "zero": "Its z is nought before W_O; the bias b_O stays. What \"without this head\" says, and "
     "a value that the layers above have never seen.",
     "mean": "Its z is the mean over the reference text and all positions: what it always adds "
     "stays, what it tells apart is gone.",
-    "position-mean": "Its z is the mean over the reference text at the same position.",
+    "position-wise mean": "Its z is the mean over the reference text at the same position.",
     "resample": "Its z comes from another text: a value the head could have had, about something "
     "else.",
 }  # fmt: skip
@@ -30,7 +30,7 @@ def way() -> Method:
     return chosen
 
 
-def fill(view: View, method: Method, length: int, reference: Reference) -> Fill | None:
+def fill(view: View, method: Method, length: int, reference: Reference) -> Replacement | None:
     """What stands in for a removed head, in texts of up to `length` tokens.
 
     None after the page has said why there is none: the reference text may be shorter than that.
@@ -38,8 +38,8 @@ def fill(view: View, method: Method, length: int, reference: Reference) -> Fill 
     if method == "zero":
         return ZERO
 
-    def work(report: Reporter) -> Fill:
-        return make_fill(view.model, method, length, reference.choosing, on_progress=report)
+    def work(report: Reporter) -> Replacement:
+        return make_replacement(view.model, method, length, reference.selection, on_progress=report)
 
     slot = _fills(view.about.weights_hash, reference.key, method, length)
     return wait_for(slot, "Reading the reference text", work, lane="fill")

@@ -56,7 +56,7 @@ def _sizes(view: View, few: Model, off: tuple[Head, ...]) -> None:
 
     def work(report: Reporter) -> tuple[list[float], float]:
         both = (view.model, few)
-        times = pruning.seconds(both, text, repeats=REPEATS, on_progress=report)
+        times = pruning.forward_seconds(both, text, repeats=REPEATS, on_progress=report)
         return times, _difference(view, few, off)
 
     found = wait_for(_measured(view.trace_key, off), "Measuring both", work, lane="surgery")

@@ -16,7 +16,7 @@ from mha_viz.app.widgets.tables import table
 from mha_viz.app.work.progress import Reporter
 from mha_viz.app.work.waiting import ResultSlots, wait_for
 from mha_viz.errors import MhaVizError, TextError
-from mha_viz.pruning import ZERO, Fill, Head, Prompt, make_fill
+from mha_viz.pruning import ZERO, Replacement, Head, Prompt, make_replacement
 
 Answer = tuple[Prompt, tuple[float, float] | str]  # before and after, or why there is none
 _losses = ResultSlots[tuple[float, float]](8)
@@ -51,14 +51,14 @@ def induction(
     model, gate = view.model, pruning.gate_without(view.model.config, off)
 
     def work(report: Reporter) -> tuple[float, float]:
-        filling = make_fill(model, method, 2 * segment, reference.choosing, on_progress=report)
+        filling = make_replacement(model, method, 2 * segment, reference.selection, on_progress=report)
         losses: list[float] = []
         for one, filled in ((None, ZERO), (gate, filling)):
             each = []
             for seed in range(SEEDS):
                 report((len(losses) * SEEDS + seed) / (2 * SEEDS))
                 loss = pruning.induction_loss(
-                    model, gate=one, fill=filled, segment=segment, seeds=[seed]
+                    model, gate=one, replacement=filled, segment=segment, seeds=[seed]
                 )
                 each.append(loss)
             losses.append(float(np.mean(each)))
@@ -133,16 +133,16 @@ def _differences(
     asked = tuple(prompts)
 
     def work(report: Reporter) -> list[Answer]:
-        fills: dict[int, Fill] = {}
+        fills: dict[int, Replacement] = {}
         answers: list[Answer] = []
         for done, prompt in enumerate(asked):
             report(done / len(asked))
             try:
                 length = len(model.encode(prompt.text)[0])
                 if length not in fills:
-                    fills[length] = make_fill(model, method, length, reference.choosing)
+                    fills[length] = make_replacement(model, method, length, reference.selection)
                 before = pruning.logit_differences(model, [prompt])
-                after = pruning.logit_differences(model, [prompt], gate=gate, fill=fills[length])
+                after = pruning.logit_differences(model, [prompt], gate=gate, replacement=fills[length])
             except MhaVizError as error:
                 answers.append((prompt, str(error)))
             else:

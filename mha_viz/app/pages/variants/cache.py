@@ -273,7 +273,7 @@ def _table(known: Sequence[ModelSize], rows: Sequence[Cached], of: str) -> None:
 
 def _here(view: View) -> list[ModelSize]:
     config = view.model.config
-    if any(config.removed_heads) or view.about.name in {size.name for size in GPT2_SIZES}:
+    if any(config.pruned_heads) or view.about.name in {size.name for size in GPT2_SIZES}:
         return []
     return [
         ModelSize(

@@ -21,7 +21,7 @@ from mha_viz.figures.lines import Line, Ticks, line_chart
 from mha_viz.figures.sharing import sharing_figure
 from mha_viz.lessons.counting import attention_parameters, kv_cache_bytes
 from mha_viz.model import Model
-from mha_viz.pruning import pieces
+from mha_viz.pruning import chunks
 
 MOST_TOKENS = 8192  # that measure
 
@@ -29,7 +29,7 @@ MOST_TOKENS = 8192  # that measure
 def show(view: View) -> None:
     """The drawing, the arithmetic, and the loss against G."""
     config = view.model.config
-    if any(config.removed_heads):
+    if any(config.pruned_heads):
         notice(
             "Heads were taken out of this model, so that a layer's heads need not divide into "
             "equal groups. Choose a whole model to see its heads share keys and values."
@@ -177,7 +177,7 @@ def _pieces(
     weights: str, text: Reference, *, _model: Model
 ) -> tuple[list[list[int]], str]:  # fmt: skip
     """The token ids of what measures, and a word where that is more than is read."""
-    found = pieces(_model, text.measuring, _model.config.n_positions)
+    found = chunks(_model, text.evaluation, _model.config.n_positions)
     sizes = np.cumsum([len(piece) for piece in found])
     kept = max(1, int((sizes <= MOST_TOKENS).sum()))
     if kept == len(found):
