@@ -11,7 +11,7 @@ from mha_viz.app import link
 from mha_viz.app.messages import notice, problem
 from mha_viz.app.samples import DEFAULT, SAMPLES
 from mha_viz.app.view import View
-from mha_viz.app.widgets.choices import text_area
+from mha_viz.app.widgets.choices import check_link, text_area
 from mha_viz.app.work import downloads, models
 from mha_viz.checkpoints import hub
 from mha_viz.errors import CheckpointError, SourceError
@@ -69,7 +69,7 @@ def view() -> View | None:
     )  # fmt: skip
     if not waits:
         _check_focus(view)
-    link.keep(trace.n_tokens - 1)
+    link.save(trace.n_tokens - 1)
     _say_what_was_changed(trace)
     return view
 
@@ -94,8 +94,7 @@ def _check_focus(view: View) -> None:
         ("key", "the strongest" if key is None else str(key), "key_chosen"),
         ("window", view.window_text or "the whole pattern", "window"),
     ):
-        if word := link.strayed(name, taken):
-            notice(word)
+        if check_link(name, taken):
             state[held] = None
     if view.window is None:
         state["window"] = None
@@ -192,8 +191,7 @@ def _cut_input(sidebar: DeltaGenerator, loaded: Model, text: str) -> Cut:
         "Too long: leave out the", ["end", "start"], default="end", key="cut",
         bind="query-params", required=True,
     )  # fmt: skip
-    if word := link.strayed("cut", cut):
-        notice(word)
+    check_link("cut", cut)
     return cut
 
 
@@ -212,8 +210,8 @@ def _head_input(sidebar: DeltaGenerator, source: str, trace: Trace, *, waits: bo
         "Head", options, index=options.index(first), key="at", bind="query-params",
         help="A click on a thumbnail or the arrow keys choose it too",
     )  # fmt: skip
-    if not waits and (word := link.strayed("at", at)):
-        notice(word)
+    if not waits:
+        check_link("at", at)
     return Head.parse(at)
 
 
@@ -233,8 +231,7 @@ def _looks(sidebar: DeltaGenerator) -> dict[str, Any]:
     taken = {"colour": SCALE_NAMES[scale], "sink": str(dim_sink).lower()}
     taken["stage"] = str(stage).lower()
     for name, value in taken.items():
-        if word := link.strayed(name, value):
-            notice(word)
+        check_link(name, value)
     theme = st.session_state.get("theme") or st.context.theme.type or "light"
     return {"scale": scale, "dim_sink": dim_sink, "stage": stage, "theme": THEMES[theme]}
 

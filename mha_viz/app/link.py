@@ -20,7 +20,7 @@ def restore() -> None:
     """Reads what no widget holds from the link, once a visit and when the visitor goes back.
 
     Keeps the raw values of the first link: Streamlit drops a bound value that does not fit without
-    a word, and the raw ones let `strayed` say that word.
+    a word, and the raw ones let `warning` say that word.
     """
     state = st.session_state
     context = get_script_run_ctx()
@@ -50,7 +50,7 @@ def _translate() -> None:
             state["link"][key] = taken[-1]
 
 
-def keep(last: int) -> None:
+def save(last: int) -> None:
     """Writes them back to the address bar, where link.js makes one entry of them.
 
     `last` is the token that is pinned without a choice; it is not written unless it was there.
@@ -75,7 +75,7 @@ def keep(last: int) -> None:
         st.html(f"<script>{_SCRIPT}</script>", unsafe_allow_javascript=True)
 
 
-def strayed(name: str, taken: str | Sequence[str], *, shown: str = "") -> str:
+def warning(name: str, taken: str | Sequence[str], *, shown: str = "") -> str:
     """A word about a link whose value for `name` could not be used, for a while; else empty.
 
     `taken` is what is shown instead, or all of several. The word stays for some seconds, since work

@@ -12,6 +12,17 @@ from mha_viz.app.messages import notice
 Option = TypeVar("Option", bound=str | int)
 
 
+def check_link(name: str, taken: str | Sequence[str], *, shown: str = "") -> bool:
+    """Warns where the link asks for another value than `taken`; returns whether it did.
+
+    `shown` says what is shown instead, where `taken` does not.
+    """
+    warning = link.warning(name, taken, shown=shown)
+    if warning:
+        notice(warning)
+    return bool(warning)
+
+
 def choose(
     label: str, options: Sequence[Option], default: Option, key: str, *, show_label: bool = True
 ) -> Option:
@@ -23,8 +34,7 @@ def choose(
         label, options, default=default, key=key, bind="query-params", required=True,
         width="content", label_visibility="visible" if show_label else "collapsed",
     )  # fmt: skip
-    if word := link.strayed(key, str(chosen)):
-        notice(word)
+    check_link(key, str(chosen))
     return chosen
 
 
@@ -66,6 +76,5 @@ def number_input(label: str, low: int, high: int, first: int, key: str, *, help:
             label, low, high, first, key=key, bind="query-params", width=170, help=help or None
         )
     )
-    if word := link.strayed(key, str(chosen)):
-        notice(word)
+    check_link(key, str(chosen))
     return chosen

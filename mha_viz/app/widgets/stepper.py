@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from mha_viz.app import link
-from mha_viz.app.messages import notice
+from mha_viz.app.widgets.choices import check_link
 
 TICK = 0.7  # seconds a step while it plays
 
@@ -52,8 +51,8 @@ def _controls(label: str, key: str, n: int, playing: bool) -> int:
         chosen = int(
             st.slider(label, 1, n, 1, key=key, bind=None if playing else "query-params")
         )  # fmt: skip
-    if not playing and (word := link.strayed(key, str(chosen))):
-        notice(word)
+    if not playing:
+        check_link(key, str(chosen))
     return chosen
 
 

@@ -9,13 +9,12 @@ import streamlit as st
 
 from mha_viz.analysis import dot_product
 from mha_viz.analysis.dot_product import DotProduct, Positions, Row
-from mha_viz.app import link
-from mha_viz.app.messages import notice
 from mha_viz.app.pages.head import cells
 from mha_viz.app.pages.head.maps import only_seen, part_shown, save, seen_weights, weight_map
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart, square
+from mha_viz.app.widgets.choices import check_link
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.token_strip import token_strip
 from mha_viz.export import Table
@@ -76,8 +75,7 @@ def _product(view: View, found: DotProduct, query: int, key: int) -> None:
         "Elements", ORDERS, default=ORDERS[0], key="elements", bind="query-params", required=True,
         label_visibility="collapsed", width="content",
     )  # fmt: skip
-    if word := link.strayed("elements", order):
-        notice(word)
+    check_link("elements", order)
     top = max(np.abs(found.q).max(), np.abs(found.k).max())
     caption(
         "Element by element",

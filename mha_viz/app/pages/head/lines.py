@@ -10,12 +10,11 @@ import streamlit as st
 
 from mha_viz.analysis import dot_product
 from mha_viz.analysis.dot_product import Lines
-from mha_viz.app import link
 from mha_viz.app.messages import notice
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import aside
-from mha_viz.app.widgets.choices import choose
+from mha_viz.app.widgets.choices import check_link, choose
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.tables import table
 from mha_viz.app.work import models
@@ -115,8 +114,7 @@ def _heads(view: View) -> list[Head]:
             on_click=_beside, args=([Head(i, h).key for i, h in layer if h != view.head],),
             key="lines_layer",
         )  # fmt: skip
-    if word := link.strayed("beside", beside):
-        notice(word)
+    check_link("beside", beside)
     named = dict.fromkeys([view.at.key, *beside])
     return [Head.parse(name) for name in named][:HEADS]
 
@@ -147,8 +145,7 @@ def _switches() -> tuple[str, float, int]:
             help="Of each head, the largest weights of each token that looks",
         )  # fmt: skip
     for name, value in {"threshold": threshold, "most": most}.items():
-        if word := link.strayed(name, str(value)):
-            notice(word)
+        check_link(name, str(value))
     return direction, float(threshold), int(most)
 
 

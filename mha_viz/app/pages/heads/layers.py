@@ -2,12 +2,11 @@
 
 import streamlit as st
 
-from mha_viz.app import link
-from mha_viz.app.messages import escaped, notice
+from mha_viz.app.messages import escaped
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
-from mha_viz.app.widgets.choices import choose
+from mha_viz.app.widgets.choices import check_link, choose
 from mha_viz.app.widgets.numbers import download
 from mha_viz.app.work.progress import Reporter
 from mha_viz.app.work.waiting import ResultSlots, wait_for
@@ -33,8 +32,7 @@ def show(view: View) -> None:
             "Layers", layers, key="of_layer", bind="query-params", label_visibility="collapsed",
             width=160,
         )  # fmt: skip
-        if word := link.strayed("of_layer", where):
-            notice(word)
+        check_link("of_layer", where)
     layer = None if where == ALL else int(where.removeprefix("layer "))
     pattern = _merged(view, way, layer)
     if pattern is None:

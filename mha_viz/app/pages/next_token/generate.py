@@ -10,14 +10,13 @@ import streamlit as st
 from mha_viz.analysis import predictions
 from mha_viz.analysis.generation import GREEDY, Sampling
 from mha_viz.analysis.predictions import Step
-from mha_viz.app import link
 from mha_viz.app.messages import escaped, notice, plain, problem
 from mha_viz.app.pages.next_token.common import found, names, table_button
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.chips import Chip, chips
-from mha_viz.app.widgets.choices import choose, number_input
+from mha_viz.app.widgets.choices import check_link, choose, number_input
 from mha_viz.app.widgets.stepper import steps
 from mha_viz.app.work.progress import Reporter
 from mha_viz.errors import HeadNotFound, MhaVizError
@@ -110,14 +109,12 @@ def _decimal(label: str, low: float, high: float, first: float, key: str) -> flo
         taken = asked if math.isclose(float(asked), chosen) else f"{chosen:g}"
     except ValueError:
         taken = f"{chosen:g}"
-    if word := link.strayed(key, taken):
-        notice(word)
+    check_link(key, taken)
     return chosen
 
 
 def _own(view: View, text: str) -> Plan | None:
-    if word := link.strayed("own", text, shown=text or "nothing"):
-        notice(word)
+    check_link("own", text, shown=text or "nothing")
     if not text:
         st.caption("Type how the text goes on; each of its tokens is then asked for in turn.")
         return None

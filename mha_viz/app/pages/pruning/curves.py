@@ -7,12 +7,10 @@ import numpy as np
 import streamlit as st
 
 from mha_viz import pruning
-from mha_viz.app import link
-from mha_viz.app.messages import notice
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
-from mha_viz.app.widgets.choices import choose, number_input
+from mha_viz.app.widgets.choices import check_link, choose, number_input
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.reference_text import Reference
 from mha_viz.app.widgets.tables import table
@@ -86,9 +84,8 @@ def choose(view: View, reference: Reference) -> Settings:
             "Budget, % of the loss", 0.0, 100.0, 1.0, 0.5, key="budget", bind="query-params",
             width=170,
         )  # fmt: skip
-    for word in (link.strayed("orders", picked), link.strayed("budget", str(budget))):
-        if word:
-            notice(word)
+    check_link("orders", picked)
+    check_link("budget", str(budget))
     return Settings(
         tuple(name for name in ORDERS if name in picked),
         int(n_texts),

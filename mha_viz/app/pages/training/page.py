@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import streamlit as st
 
-from mha_viz.app import link
-from mha_viz.app.messages import notice, problem
+from mha_viz.app.messages import problem
 from mha_viz.app.pages.training import comparison, corpora
 from mha_viz.app.pages.training.comparison import Plan, Report
 from mha_viz.app.pages.training.corpora import SOURCES
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart, made_of
+from mha_viz.app.widgets.choices import check_link
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.work import jobs
 from mha_viz.app.work.jobs import Job
@@ -148,8 +148,7 @@ def _say_what_the_link_lost() -> None:
     state["train_inputs"] = {name: state[name] for name in INPUTS}
     for name, value in state["train_inputs"].items():
         taken = str(value).lower() if isinstance(value, bool) else str(value)
-        if word := link.strayed(name, taken):
-            notice(word)
+        check_link(name, taken)
 
 
 def _model_input(which: str) -> tuple[int, bool]:
