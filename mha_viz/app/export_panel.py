@@ -11,7 +11,7 @@ import streamlit as st
 
 from mha_viz import export
 from mha_viz.app.view import View
-from mha_viz.app.widgets.chart import drawn, notes, origin
+from mha_viz.app.widgets.chart import pictures, recorded_settings, recorded_source
 
 TITLE = "GPT-2 attention"
 _HERE = Path(__file__).parent
@@ -29,14 +29,14 @@ _save = st.components.v2.component(
 def offer(view: View) -> None:
     """A switch in the sidebar, and under it every figure of this page in every form."""
     with st.sidebar:
-        if not st.toggle("Take it away", key="take", help="Figures and numbers as files"):
+        if not st.toggle("Take it away", key="export", help="Figures and numbers as files"):
             return
-        pictures = drawn()
-        if not pictures:
+        drawn = pictures()
+        if not drawn:
             st.caption("There is no figure on this page now.")
             return
-        key = st.selectbox("Figure", list(pictures), key="take_figure")
-        picture = pictures[key]
+        key = st.selectbox("Figure", list(drawn), key="export_figure")
+        picture = drawn[key]
         name = _file_name(f"{picture.name}-{view.at.key}")
         if picture.plotted:
             _save(
@@ -45,8 +45,8 @@ def offer(view: View) -> None:
             )
         else:
             st.caption("PNG and SVG: the buttons under the drawing.")
-        text, facts = origin() or (view.trace.text, _of_view(view))
-        facts = _link(view) | facts | notes() | _made()
+        text, facts = recorded_source() or (view.trace.text, _of_view(view))
+        facts = _link(view) | facts | recorded_settings() | _made()
         forms: dict[str, tuple[str, str, Callable[[], str | bytes]]] = {
             "HTML": (".html", "text/html",
                      partial(export.page, picture.name, [picture], facts, text)),
@@ -61,7 +61,7 @@ def offer(view: View) -> None:
                 )
         st.download_button(
             "Capsule: all of this page",
-            partial(export.page, TITLE, list(pictures.values()), facts, text),
+            partial(export.page, TITLE, list(drawn.values()), facts, text),
             f"capsule-{view.at.key}.html", "text/html", on_click="ignore", key="capsule",
             help="One file that opens offline: text, token ids, model and weights, versions, "
             "settings, all figures, and the link to this view",
@@ -72,8 +72,8 @@ def _link(view: View) -> dict[str, object]:
     """The address of what is drawn, which is not what was asked for where that could not be had."""
     page = (st.context.url or "").split("?")[0]
     asked = {name: st.query_params.get_all(name) for name in st.query_params}
-    drawn = {"model": view.source, "text": view.trace.text}
-    asked |= {name: [value] for name, value in drawn.items() if name in asked}
+    shown = {"model": view.source, "text": view.trace.text}
+    asked |= {name: [value] for name, value in shown.items() if name in asked}
     query = urlencode(asked, doseq=True)
     return {"Link": f"{page}?{query}" if query else page}
 

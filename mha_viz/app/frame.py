@@ -56,7 +56,7 @@ def run(page: StreamlitPage, waiting: DeltaGenerator) -> None:
     style.rules(stage=view.stage, variables=variables)
     st.session_state["view"] = view
     jobs.here()
-    chart.forget()
+    chart.reset()
     page.run()
     export_panel.offer(view)
     _warm.set()

@@ -291,10 +291,10 @@ def test_long_work_waits_to_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_the_lines_can_be_taken_away_with_their_numbers(bundled: Model) -> None:
     test = page(look="Lines", at=AT, beside="L0H1", most="1", threshold="0.2")
-    assert "lines" not in test.session_state["drawn"]
-    test.toggle(key="take").set_value(True).run()
+    assert "lines" not in test.session_state["pictures"]
+    test.toggle(key="export").set_value(True).run()
     assert not test.exception
-    picture = test.session_state["drawn"]["lines"]
+    picture = test.session_state["pictures"]["lines"]
     assert "Lines of L3 H0, L0 H1: " in picture.caption
     rows = list(csv.DictReader(io.StringIO(picture.csv())))
     found = {(r["head"], int(r["from"]), int(r["to"])): float(r["weight"]) for r in rows}

@@ -102,12 +102,12 @@ def test_one_text_is_no_mean_over_texts(bundled: Model) -> None:
 def test_a_map_and_a_capsule_of_several_texts_are_of_them_alone(bundled: Model) -> None:
     test = several("The king.", "Once upon a time", measure="self")
     *_, batch = heads.measure_texts(bundled, ["The king.", "Once upon a time"])
-    header, rows = test.session_state["drawn"]["head_numbers"].table()
+    header, rows = test.session_state["pictures"]["head_numbers"].table()
     assert list(header) == ["layer", "head", "self"]
     np.testing.assert_allclose([row[2] for row in rows], batch.frame["self"], atol=1e-6)
     assert "mean over 2 texts; colour from 0 to 1" in html(test)
-    test.session_state["take"] = True
-    text, facts = test.run().session_state["made_of"]
+    test.session_state["export"] = True
+    text, facts = test.run().session_state["recorded_source"]
     assert text == "The king.\nOnce upon a time"
     assert facts["Token ids of each"] == [
         bundled.encode(one)[0] for one in ("The king.", "Once upon a time")
@@ -229,7 +229,7 @@ def test_two_texts_are_aligned_and_compared(bundled: Model) -> None:
 
 
 def test_a_capsule_of_a_comparison_names_the_other_side(bundled: Model) -> None:
-    assert page("compare.py", other_text="The cat sat.").session_state["noted"] == {
+    assert page("compare.py", other_text="The cat sat.").session_state["recorded_settings"] == {
         "Compared with the text": "The cat sat.",
         "Its token ids": bundled.trace("The cat sat.").token_ids,
     }
@@ -280,7 +280,7 @@ def test_a_head_that_is_off_is_blank_in_the_map_and_in_its_numbers(
     assert change_of(test, 3, 0) == change_of(test, 0, 1) == "no value"
     assert change_of(test, 3, 4) != "no value"
     assert "A head that is off is blank" in html(test)
-    header, rows = test.session_state["drawn"]["change_map"].table()
+    header, rows = test.session_state["pictures"]["change_map"].table()
     heads_told = {(row[0], row[1]) for row in rows}
     assert header == ["layer", "head", "change"]
     assert len(rows) == 22

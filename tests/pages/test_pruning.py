@@ -60,7 +60,7 @@ def test_names_of_heads_may_be_typed_as_they_are_read() -> None:
 
 def test_a_capsule_names_what_was_removed_how_and_what_it_was_measured_on() -> None:
     test = page(off="L3H4", way="mean", lab="By hand")
-    told = test.session_state["noted"]
+    told = test.session_state["recorded_settings"]
     assert told["Heads off"] == "L3 H4"
     assert told["A removed head gives"] == "mean"
     assert str(told["Reference text"]).startswith("reference text, SHA-256 ")

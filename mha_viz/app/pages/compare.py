@@ -14,7 +14,7 @@ from mha_viz.app.samples import DEFAULT
 from mha_viz.app.view import View
 from mha_viz.app.widgets import head_board
 from mha_viz.app.widgets.caption import caption
-from mha_viz.app.widgets.chart import chart, noted
+from mha_viz.app.widgets.chart import chart, record_settings
 from mha_viz.app.widgets.choices import choose, text_area
 from mha_viz.app.widgets.numbers import download, download_table
 from mha_viz.app.work import models
@@ -70,10 +70,10 @@ def _other_text(view: View) -> Other | None:
         st.info("Type a second text; tokens that both have in the same order are aligned.")
         return None
     found = models.trace(view.source, view.device, text, view.trace.cut, lane="other text")
-    noted(Compared_with_the_text=text)
+    record_settings(Compared_with_the_text=text)
     if found is None:
         return None
-    noted(Its_token_ids=found[0].token_ids)
+    record_settings(Its_token_ids=found[0].token_ids)
     _say_what_was_cut(found[0], "The other text", view.about.name)
     inputs.say_what_was_replaced(found[0], "The other text")
     return Other(*found, "the other text")
@@ -91,7 +91,7 @@ def _other_model(view: View) -> Other | None:
         source or "bundled", view.device, view.trace.text, view.trace.cut, lane="other text"
     )
     about = loaded.description
-    noted(Compared_with=f"{about.name} ({about.source}), SHA-256 {about.weights_hash}")
+    record_settings(Compared_with=f"{about.name} ({about.source}), SHA-256 {about.weights_hash}")
     if found is None:
         return None
     _say_what_was_cut(found[0], "The text", about.name)

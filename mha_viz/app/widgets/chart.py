@@ -33,7 +33,7 @@ def chart(
     `name` is what files are called, the key unless given; `table` makes the numbers where the
     figure does not carry them.
     """
-    drawn()[key] = Picture(name or key, figure, alt, table)
+    pictures()[key] = Picture(name or key, figure, alt, table)
     st.plotly_chart(figure, key=key, alt=alt, theme=None, config=CONFIG, **how)
 
 
@@ -50,7 +50,7 @@ def steady(figure: go.Figure, *, key: str, alt: str) -> None:
     The page needs another chart, of `chart`, which brings Plotly along. What only Plotly's own
     hover would show is not sent: such a chart has a tooltip of the page's.
     """
-    drawn()[key] = Picture(key, figure, alt)
+    pictures()[key] = Picture(key, figure, alt)
     with st.container(key=key, height="stretch"):
         _steady(
             key=f"steady {key}", height="stretch",
@@ -66,10 +66,12 @@ def without_hover(figure: go.Figure) -> str:
     return str(to_json_plotly(sent))
 
 
-def aside(make: Callable[[], go.Figure], *, key: str, alt: str, table: Callable[[], Table]) -> None:
+def export_only(
+    make: Callable[[], go.Figure], *, key: str, alt: str, table: Callable[[], Table]
+) -> None:
     """What a component draws by itself, as a figure to take away; made only where that is open."""
-    if st.session_state.get("take"):
-        drawn()[key] = Picture(key, make(), alt, table, plotted=False)
+    if st.session_state.get("export"):
+        pictures()[key] = Picture(key, make(), alt, table, plotted=False)
 
 
 def square(figure: go.Figure, key: str, alt: str) -> None:
@@ -78,38 +80,38 @@ def square(figure: go.Figure, key: str, alt: str) -> None:
         chart(figure, key=key, alt=alt, height="stretch")
 
 
-def made_of(text: str, facts: Mapping[str, object]) -> None:
+def record_source(text: str, facts: Mapping[str, object]) -> None:
     """Says what made the figures, where it is not the model and the text of the sidebar."""
-    st.session_state["made_of"] = (text, dict(facts))
+    st.session_state["recorded_source"] = (text, dict(facts))
 
 
-def noted(**facts: object) -> None:
+def record_settings(**facts: object) -> None:
     """Says what else decides the figures of this run; a capsule names it."""
-    st.session_state.setdefault("noted", {}).update(
+    st.session_state.setdefault("recorded_settings", {}).update(
         {name.replace("_", " "): fact for name, fact in facts.items()}
     )
 
 
-def notes() -> dict[str, object]:
-    """What `noted` was told in this run."""
-    found: dict[str, object] = st.session_state.get("noted", {})
+def recorded_settings() -> dict[str, object]:
+    """What `record_settings` was told in this run."""
+    found: dict[str, object] = st.session_state.get("recorded_settings", {})
     return found
 
 
-def origin() -> tuple[str, dict[str, object]] | None:
-    """The text and the facts that `made_of` was told in this run, if any."""
-    found: tuple[str, dict[str, object]] | None = st.session_state.get("made_of")
+def recorded_source() -> tuple[str, dict[str, object]] | None:
+    """The text and the facts that `record_source` was told in this run, if any."""
+    found: tuple[str, dict[str, object]] | None = st.session_state.get("recorded_source")
     return found
 
 
-def forget() -> None:
+def reset() -> None:
     """Forgets the charts of the run before."""
-    st.session_state["drawn"] = {}
-    st.session_state["made_of"] = None
-    st.session_state["noted"] = {}
+    st.session_state["pictures"] = {}
+    st.session_state["recorded_source"] = None
+    st.session_state["recorded_settings"] = {}
 
 
-def drawn() -> dict[str, Picture]:
+def pictures() -> dict[str, Picture]:
     """The charts of this run by their keys."""
-    found: dict[str, Picture] = st.session_state.setdefault("drawn", {})
+    found: dict[str, Picture] = st.session_state.setdefault("pictures", {})
     return found

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mha_viz import pruning
 from mha_viz.app.messages import notice
 from mha_viz.app.view import View
-from mha_viz.app.widgets.chart import noted
+from mha_viz.app.widgets.chart import record_settings
 from mha_viz.app.work import models
 from mha_viz.figures.grid import mosaic_uri, thumbnail_size
 from mha_viz.figures.theme import Theme, mix
@@ -50,7 +50,7 @@ def heads_off(view: View) -> tuple[Head, ...]:
         notice(f"“{typed[:60]}” names no head; write L3H4-L0H1, for example.")
     off = tuple(head for head in named if head in here)
     state["off_kept"], state["off_now"] = typed or "", off
-    noted(Heads_off=", ".join(Head(layer, head).label for layer, head in off) or "none")
+    record_settings(Heads_off=", ".join(Head(layer, head).label for layer, head in off) or "none")
     return off
 
 

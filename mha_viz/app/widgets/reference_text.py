@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from mha_viz.analysis.reference_texts import selection_texts, evaluation_texts, split_text
+from mha_viz.analysis.reference_texts import evaluation_texts, selection_texts, split_text
 from mha_viz.app.messages import plain, problem
-from mha_viz.app.widgets.chart import noted
+from mha_viz.app.widgets.chart import record_settings
 from mha_viz.errors import TextError
 
 LARGEST = 200_000  # characters of a file
@@ -57,7 +57,7 @@ def reference() -> Reference:
             found = _of_file(*given)
         except TextError as error:
             problem(f"{given[0]}: {error} The project's own text is used.")
-    noted(Reference_text=f"{found.name}, SHA-256 {found.key}…")
+    record_settings(Reference_text=f"{found.name}, SHA-256 {found.key}…")
     return found
 
 

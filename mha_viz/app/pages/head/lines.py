@@ -13,7 +13,7 @@ from mha_viz.analysis.dot_product import Lines
 from mha_viz.app.messages import notice
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
-from mha_viz.app.widgets.chart import aside
+from mha_viz.app.widgets.chart import export_only
 from mha_viz.app.widgets.choices import check_link, choose
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.widgets.tables import table
@@ -84,7 +84,7 @@ def show(view: View) -> None:
     with right:
         _table(rows)
     named = [(Head(layer, head).label, one) for (layer, head), one in zip(heads, sent, strict=True)]
-    aside(
+    export_only(
         lambda: head_view(
             named, view.trace.tokens, view.theme, upright=direction == DIRECTIONS[0],
             sizes=view.sizes,

@@ -12,7 +12,7 @@ from mha_viz.app.pages.heads.table import ENDS, filled, heads_by, rounded, say_w
 from mha_viz.app.samples import SAMPLES
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
-from mha_viz.app.widgets.chart import made_of
+from mha_viz.app.widgets.chart import record_source
 from mha_viz.app.widgets.choices import choose, text_area
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.work.progress import Reporter, results
@@ -80,7 +80,7 @@ def show(view: View) -> None:
     measure = choose("Measure", list(MEASURES), "previous_token", "measure", show_label=False)
     _say_what_was_cut(view, batch)
     say_what_is_missing(batch.frame)
-    if st.session_state.get("take"):
+    if st.session_state.get("export"):
         _say_what_was_read(view, given[: batch.done])
     shown = batch.frame.dropna(subset=[measure]).sort_values(measure, ascending=False)
     if len(shown):
@@ -121,7 +121,7 @@ def _so_far(batch: PartialProfile, measure: str) -> str:
 def _say_what_was_read(view: View, read: list[str]) -> None:
     """What a capsule has in place of the text of the sidebar, which made none of this."""
     limit = view.model.config.n_positions
-    made_of(
+    record_source(
         "\n".join(read),
         {
             "Texts": f"{len(read)}, one a line, each traced by itself",

@@ -3,12 +3,12 @@
 import streamlit as st
 
 from mha_viz.app.view import View
-from mha_viz.app.widgets.chart import noted
+from mha_viz.app.widgets.chart import record_settings
 from mha_viz.app.widgets.choices import choose
 from mha_viz.app.widgets.reference_text import Reference
 from mha_viz.app.work.progress import Reporter
 from mha_viz.app.work.waiting import ResultSlots, wait_for
-from mha_viz.pruning import METHODS, ZERO, Replacement, Method, make_replacement
+from mha_viz.pruning import METHODS, ZERO, Method, Replacement, make_replacement
 
 _fills = ResultSlots[Replacement](16)
 WORDS: dict[Method, str] = {
@@ -26,7 +26,7 @@ def way() -> Method:
     """The chosen way, with what it means."""
     chosen: Method = choose("A removed head gives", METHODS, "zero", "way")
     st.caption(WORDS[chosen])
-    noted(A_removed_head_gives=chosen)
+    record_settings(A_removed_head_gives=chosen)
     return chosen
 
 

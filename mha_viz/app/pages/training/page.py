@@ -12,7 +12,7 @@ from mha_viz.app.pages.training.comparison import Plan, Report
 from mha_viz.app.pages.training.corpora import SOURCES
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
-from mha_viz.app.widgets.chart import chart, made_of
+from mha_viz.app.widgets.chart import chart, record_source
 from mha_viz.app.widgets.choices import check_link
 from mha_viz.app.widgets.numbers import download_table
 from mha_viz.app.work import jobs
@@ -215,7 +215,7 @@ def _draw_curves(
         if not math.isnan(curve.last[1])
     )
     a, b = plan.models
-    made_of(
+    record_source(
         f"{plan.text.content[:2000]} …",
         {
             "Trained": plan.versus,
