@@ -19,10 +19,10 @@ from support import script
 from support.script import ROOT, html, opened, said
 
 from mha_viz.app.pages.training import comparison, corpora
-from mha_viz.app.widgets.numbers import table_csv
 from mha_viz.app.work import jobs
 from mha_viz.app.work.waiting import ResultSlot
 from mha_viz.errors import SourceError, TextError
+from mha_viz.export import table_csv
 from mha_viz.lessons.char_model import MIN_CHARACTERS, Settings, train
 
 TEXT = corpora.Text("a text", "so it goes. " * 200, 8)

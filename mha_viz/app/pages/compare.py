@@ -16,7 +16,7 @@ from mha_viz.app.widgets import head_board
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart, record_settings
 from mha_viz.app.widgets.choices import choose, text_area
-from mha_viz.app.widgets.numbers import download, download_table
+from mha_viz.app.widgets.download_buttons import download_matrix, download_table
 from mha_viz.app.work import models
 from mha_viz.app.work.progress import Reporter
 from mha_viz.app.work.waiting import ResultSlots, wait_for
@@ -272,4 +272,4 @@ def _patterns(view: View, other: Other, alignment: Alignment) -> None:
         key="difference", height=420,
         alt=f"Difference of the patterns of {name}, at most {top:.3f}.",
     )  # fmt: skip
-    download("difference.csv", difference, rows=tokens)
+    download_matrix("difference.csv", difference, rows=tokens)

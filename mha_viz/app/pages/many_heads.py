@@ -11,7 +11,7 @@ from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import choose_part, number_input
-from mha_viz.app.widgets.numbers import download, download_table
+from mha_viz.app.widgets.download_buttons import download_matrix, download_table
 from mha_viz.app.widgets.tables import table
 from mha_viz.app.work import jobs
 from mha_viz.app.work.progress import Reporter, results
@@ -147,7 +147,7 @@ def reach(view: View, attention: MultiHeadAttention) -> None:
             key=f"reach {title}", height=230,
             alt=f"{title}: of {reached[0]} channels a head reaches {reached[1]:.0%}.",
         )  # fmt: skip
-        download(f"reach_{'with' if with_projection else 'without'}.csv", relative)
+        download_matrix(f"reach_{'with' if with_projection else 'without'}.csv", relative)
 
 
 def counting(view: View) -> None:

@@ -15,7 +15,7 @@ from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import export_only
 from mha_viz.app.widgets.choices import check_link, choose
-from mha_viz.app.widgets.numbers import download_table
+from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.tables import table
 from mha_viz.app.work import models
 from mha_viz.figures.head_view import head_view

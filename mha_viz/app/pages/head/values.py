@@ -15,7 +15,7 @@ from mha_viz.app.pages.head.maps import LABELS, part_shown, save, seen_weights, 
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart, square
-from mha_viz.app.widgets.numbers import download_table
+from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.token_strip import token_strip
 from mha_viz.app.work.progress import Reporter, may_start, results
 from mha_viz.figures.cells import cell_map

@@ -7,7 +7,7 @@ from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import check_link, choose
-from mha_viz.app.widgets.numbers import download
+from mha_viz.app.widgets.download_buttons import download_matrix
 from mha_viz.app.work.progress import Reporter
 from mha_viz.app.work.waiting import ResultSlots, wait_for
 from mha_viz.figures.heatmap import head_heatmap
@@ -65,7 +65,7 @@ def show(view: View) -> None:
         best = last.argsort()[::-1][:5]
         named = ", ".join(f"{escaped(view.trace.tokens[k])} ({k}) {last[k]:.2f}" for k in best)
         st.html(f'<p class="caption">The last token reaches most: <b>{named}</b>.</p>')
-        download(f"{way}.csv", pattern, rows=view.trace.tokens)
+        download_matrix(f"{way}.csv", pattern, rows=view.trace.tokens)
 
 
 def _window(view: View) -> Window | None:

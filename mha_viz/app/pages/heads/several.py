@@ -14,7 +14,7 @@ from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import record_source
 from mha_viz.app.widgets.choices import choose, text_area
-from mha_viz.app.widgets.numbers import download_table
+from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.work.progress import Reporter, results
 from mha_viz.head import Head
 from mha_viz.heads import MEASURES, PartialProfile

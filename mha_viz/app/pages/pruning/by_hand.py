@@ -12,7 +12,7 @@ from mha_viz.app.pages.pruning.methods import fill
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
-from mha_viz.app.widgets.numbers import download_table
+from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.reference_text import Reference
 from mha_viz.app.work.progress import Reporter
 from mha_viz.app.work.waiting import ResultSlot, ResultSlots, wait_for

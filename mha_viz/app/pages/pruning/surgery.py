@@ -16,7 +16,7 @@ from mha_viz.app.inputs import serves_this_machine_only
 from mha_viz.app.messages import problem
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
-from mha_viz.app.widgets.numbers import download_table
+from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.tables import table
 from mha_viz.app.work import jobs
 from mha_viz.app.work.progress import Halt, Reporter

@@ -10,7 +10,7 @@ from mha_viz.app.messages import notice, problem
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.choices import text_area
-from mha_viz.app.widgets.numbers import download_table
+from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.reference_text import Reference
 from mha_viz.app.widgets.tables import table
 from mha_viz.app.work.progress import Reporter

@@ -12,7 +12,7 @@ from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import choose
-from mha_viz.app.widgets.numbers import download
+from mha_viz.app.widgets.download_buttons import download_matrix
 from mha_viz.app.work.progress import Reporter
 from mha_viz.app.work.waiting import ResultSlots, wait_for
 from mha_viz.figures.predictions import compare_predictions
@@ -103,7 +103,7 @@ def show(view: View) -> None:
                 for token, b, a in zip(labels, found.before, found.after, strict=True)
             ),
         )  # fmt: skip
-    download("broken_pattern.csv", found.wrong[kept], rows=view.trace.tokens[:T])
+    download_matrix("broken_pattern.csv", found.wrong[kept], rows=view.trace.tokens[:T])
 
 
 def label_of(view: View, token_id: int) -> str:

@@ -11,7 +11,7 @@ from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import choose, number_input
-from mha_viz.app.widgets.numbers import download
+from mha_viz.app.widgets.download_buttons import download_matrix
 from mha_viz.attention import MultiHeadAttention, fitting_head_counts
 from mha_viz.errors import ShapeError
 from mha_viz.figures.shapes import tensor_drawing
@@ -238,7 +238,7 @@ def numbers(view: View, walked: Walked, at: int) -> None:
         key="numbers_map", height=520 if square else 360,
         alt=f"{what}; from {np.nanmin(_finite(matrix)):.3g} to {np.nanmax(_finite(matrix)):.3g}.",
     )  # fmt: skip
-    download(f"{step.lesson.name}.csv", matrix, rows=walked.tokens)
+    download_matrix(f"{step.lesson.name}.csv", matrix, rows=walked.tokens)
 
 
 def _values(walked: Walked, at: int) -> np.ndarray:

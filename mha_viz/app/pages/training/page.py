@@ -14,7 +14,7 @@ from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart, record_source
 from mha_viz.app.widgets.choices import check_link
-from mha_viz.app.widgets.numbers import download_table
+from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.work import jobs
 from mha_viz.app.work.jobs import Job
 from mha_viz.errors import MhaVizError

@@ -15,7 +15,7 @@ from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import square
 from mha_viz.app.widgets.choices import choose, number_input
-from mha_viz.app.widgets.numbers import download
+from mha_viz.app.widgets.download_buttons import download_matrix
 from mha_viz.app.widgets.tables import facts
 from mha_viz.attention import MultiHeadAttention
 from mha_viz.figures.masks import mask_figure, masked_pattern
@@ -104,7 +104,7 @@ def show(view: View) -> None:
     found = _masked(view.trace_key, view.layer, view.head, T, name, reach, _view=view)
     _pictures(view, name, found)
     _words(name, found)
-    download(f"{name.replace(' ', '_')}_pattern.csv", found.pattern, rows=found.queries)
+    download_matrix(f"{name.replace(' ', '_')}_pattern.csv", found.pattern, rows=found.queries)
 
 
 def _pictures(view: View, name: str, found: Masked) -> None:

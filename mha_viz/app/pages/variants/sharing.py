@@ -11,7 +11,7 @@ from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import choose
-from mha_viz.app.widgets.numbers import download_table
+from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.reference_text import Reference, reference
 from mha_viz.app.widgets.tables import facts
 from mha_viz.app.work.progress import MULTIPLY_ADDS, results

@@ -6,11 +6,10 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from mha_viz.export import matrix_csv
-from mha_viz.export import table_csv as table_csv
+from mha_viz.export import matrix_csv, table_csv
 
 
-def download(name: str, matrix: NDArray[np.float32], *, rows: Sequence[str] = ()) -> None:
+def download_matrix(name: str, matrix: NDArray[np.float32], *, rows: Sequence[str] = ()) -> None:
     """A button that saves the matrix; the file is made when it is asked for."""
     st.download_button(
         "Numbers as CSV", lambda: matrix_csv(matrix, rows), name, "text/csv", key=f"csv_{name}",
