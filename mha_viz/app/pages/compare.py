@@ -15,7 +15,7 @@ from mha_viz.app.view import View
 from mha_viz.app.widgets import head_board
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart, record_settings
-from mha_viz.app.widgets.choices import choose, text_area
+from mha_viz.app.widgets.choices import segmented_control, text_area
 from mha_viz.app.widgets.download_buttons import download_matrix, download_table
 from mha_viz.app.work import models
 from mha_viz.app.work.progress import Reporter
@@ -58,7 +58,7 @@ def show(view: View) -> None:
 
 def _other(view: View) -> Other | None:
     """The other side; None after the page has said what is missing."""
-    against = choose("Against", AGAINST, AGAINST[0], "against", show_label=False)
+    against = segmented_control("Against", AGAINST, AGAINST[0], "against", show_label=False)
     if against == AGAINST[0]:
         return _other_text(view)
     return _other_model(view) if against == AGAINST[1] else _without_heads(view)

@@ -23,7 +23,7 @@ def check_link(name: str, taken: str | Sequence[str], *, shown: str = "") -> boo
     return bool(warning)
 
 
-def choose(
+def segmented_control(
     label: str, options: Sequence[Option], default: Option, key: str, *, show_label: bool = True
 ) -> Option:
     """One of the options; without `show_label` the label is only read out."""
@@ -41,7 +41,7 @@ def choose(
 def choose_part(parts: Iterable[str], key: str) -> str:
     """The part of a page that the link or a click selects; at first the first one."""
     names = list(parts)
-    return choose("Part", names, names[0], key, show_label=False)
+    return segmented_control("Part", names, names[0], key, show_label=False)
 
 
 def text_area(

@@ -14,7 +14,7 @@ from mha_viz.app.messages import notice
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import export_only
-from mha_viz.app.widgets.choices import check_link, choose
+from mha_viz.app.widgets.choices import check_link, segmented_control
 from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.tables import table
 from mha_viz.app.work import models
@@ -135,7 +135,7 @@ def _beside(names: list[str]) -> None:
 def _switches() -> tuple[str, float, int]:
     """Direction, threshold, and lines of a token."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        direction = choose("Tokens", DIRECTIONS, DIRECTIONS[0], "direction")
+        direction = segmented_control("Tokens", DIRECTIONS, DIRECTIONS[0], "direction")
         threshold = st.slider(
             "Threshold", 0.0, 1.0, 0.05, 0.01, key="threshold", bind="query-params", width=220,
             help="Weights below it have no line",

@@ -13,7 +13,7 @@ from mha_viz.app.pages.head.maps import LABELS, only_seen, part_shown, save
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import square
-from mha_viz.app.widgets.choices import choose
+from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.tables import facts
 from mha_viz.app.widgets.token_strip import token_strip
 from mha_viz.app.work import models
@@ -54,7 +54,7 @@ WAYS = {
 def show(view: View) -> None:
     """The pattern in one of five ways, how much rests on the first token, and why it does."""
     token_strip(view)
-    name = choose("Drawn as", list(WAYS), "raw", "sink_as")
+    name = segmented_control("Drawn as", list(WAYS), "raw", "sink_as")
     left, right = st.columns([5, 4], gap="medium")
     with left:
         _picture(view, name)

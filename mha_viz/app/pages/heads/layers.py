@@ -6,7 +6,7 @@ from mha_viz.app.messages import escaped
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
-from mha_viz.app.widgets.choices import check_link, choose
+from mha_viz.app.widgets.choices import check_link, segmented_control
 from mha_viz.app.widgets.download_buttons import download_matrix
 from mha_viz.app.work.progress import Reporter
 from mha_viz.app.work.waiting import ResultSlots, wait_for
@@ -24,7 +24,7 @@ _patterns = ResultSlots[Array](16)
 def show(view: View) -> None:
     """The chosen way to merge heads, drawn, with its formula and its limits."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        way = choose("Way", list(AGGREGATES), "mean", "aggregate", show_label=False)
+        way = segmented_control("Way", list(AGGREGATES), "mean", "aggregate", show_label=False)
         layers = [ALL, *(f"layer {i}" for i in range(view.trace.n_layers))]
         if st.session_state.get("of_layer", ALL) not in layers:
             del st.session_state["of_layer"]  # another model may have fewer

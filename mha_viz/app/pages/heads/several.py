@@ -13,7 +13,7 @@ from mha_viz.app.samples import SAMPLES
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import record_source
-from mha_viz.app.widgets.choices import choose, text_area
+from mha_viz.app.widgets.choices import segmented_control, text_area
 from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.work.progress import Reporter, results
 from mha_viz.head import Head
@@ -77,7 +77,9 @@ def show(view: View) -> None:
     if not found:
         return
     batch = found[-1]
-    measure = choose("Measure", list(MEASURES), "previous_token", "measure", show_label=False)
+    measure = segmented_control(
+        "Measure", list(MEASURES), "previous_token", "measure", show_label=False
+    )
     _say_what_was_cut(view, batch)
     say_what_is_missing(batch.frame)
     if st.session_state.get("export"):

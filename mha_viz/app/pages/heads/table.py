@@ -13,7 +13,7 @@ from mha_viz.app.messages import notice
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
-from mha_viz.app.widgets.choices import choose
+from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.tables import table
 from mha_viz.app.work.progress import Reporter, results
@@ -69,7 +69,9 @@ def show(view: View) -> None:
 
 def choose() -> str:
     """The measure that colours the map."""
-    chosen: str = choose("Measure", list(MEASURES), "induction", "measure", show_label=False)
+    chosen: str = segmented_control(
+        "Measure", list(MEASURES), "induction", "measure", show_label=False
+    )
     return chosen
 
 

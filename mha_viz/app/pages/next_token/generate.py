@@ -16,7 +16,7 @@ from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.chips import Chip, chips
-from mha_viz.app.widgets.choices import check_link, choose, number_input
+from mha_viz.app.widgets.choices import check_link, number_input, segmented_control
 from mha_viz.app.widgets.stepper import steps
 from mha_viz.app.work.progress import Reporter
 from mha_viz.errors import HeadNotFound, MhaVizError
@@ -77,7 +77,7 @@ def show(view: View) -> None:
 def _plan(view: View) -> Plan | None:
     """What the visitor asks for; None while there is nothing to do."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        way = choose("The next token is", WAYS, WAYS[0], "go_on")
+        way = segmented_control("The next token is", WAYS, WAYS[0], "go_on")
         if way != WAYS[2]:
             n = number_input("New tokens", 1, MOST_NEW, FIRST_NEW, "n_more")
             return Plan(n, GREEDY if way == WAYS[0] else _sampling(view))

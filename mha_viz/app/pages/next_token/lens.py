@@ -23,7 +23,7 @@ from mha_viz.app.pages.next_token.common import (
 )
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
-from mha_viz.app.widgets.choices import choose
+from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.work.progress import Reporter
 from mha_viz.figures.token_grid import Grid, height, token_grid
 
@@ -44,7 +44,9 @@ LIMITS = (
 
 def show(view: View) -> None:
     """Layers down, positions across: the likeliest token of each, as far as it is computed."""
-    colour = choose("Colour is the probability of", list(COLOURS), "top token", "lens_colour")
+    colour = segmented_control(
+        "Colour is the probability of", list(COLOURS), "top token", "lens_colour"
+    )
     at = window(view, view.trace.n_tokens)
     layers = _layers(view, at)
     if not layers:

@@ -28,7 +28,7 @@ from mha_viz.app.pages.next_token.common import (
 )
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
-from mha_viz.app.widgets.choices import choose
+from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.work.progress import Reporter
 from mha_viz.figures.token_grid import Grid, height, token_grid
 
@@ -45,7 +45,7 @@ def show(view: View) -> None:
     _score(view, seen_so_far)
     if n > COLUMNS:
         _surprises(view, seen_so_far)
-    top = choose("Likeliest", [3, 5, KEPT], 5, "likeliest")
+    top = segmented_control("Likeliest", [3, 5, KEPT], 5, "likeliest")
     _table(view, seen_so_far, window(view, n), top)
     table_button("next_tokens.csv", lambda: _numbers(view, seen_so_far), "Numbers as CSV")
 

@@ -10,7 +10,7 @@ from mha_viz import pruning
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
-from mha_viz.app.widgets.choices import check_link, choose, number_input
+from mha_viz.app.widgets.choices import check_link, number_input, segmented_control
 from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.reference_text import Reference
 from mha_viz.app.widgets.tables import table
@@ -163,7 +163,9 @@ def _cost(view: View, strategy: Strategy, settings: Settings) -> str:
 
 def draw(view: View, found: dict[Strategy, list[list[Point]]], settings: Settings) -> None:
     """Loss, or agreement with the whole model, against heads removed."""
-    what = choose("Against", ["loss", "agreement"], "loss", "curve_what", show_label=False)
+    what = segmented_control(
+        "Against", ["loss", "agreement"], "loss", "curve_what", show_label=False
+    )
     whole = next(curves[0][0] for curves in found.values())
     words = (
         "mean loss in nats a token"

@@ -12,7 +12,7 @@ from mha_viz.app.view import View
 from mha_viz.app.widgets import head_board
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
-from mha_viz.app.widgets.choices import choose
+from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.reference_text import Reference
 from mha_viz.app.widgets.tables import table
@@ -49,8 +49,8 @@ class Choice:
 def choose(method: Method) -> Choice:
     """The measure and the texts."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        measure = choose("Measure", MEASURES, "exact", "score", show_label=False)
-        source = choose("On", SOURCES, SOURCES[0], "score_on", show_label=False)
+        measure = segmented_control("Measure", MEASURES, "exact", "score", show_label=False)
+        source = segmented_control("On", SOURCES, SOURCES[0], "score_on", show_label=False)
     st.caption(WORDS[measure])
     return Choice(measure, source, method)
 

@@ -4,7 +4,7 @@ import streamlit as st
 
 from mha_viz.app.view import View
 from mha_viz.app.widgets.chart import record_settings
-from mha_viz.app.widgets.choices import choose
+from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.reference_text import Reference
 from mha_viz.app.work.progress import Reporter
 from mha_viz.app.work.waiting import ResultSlots, wait_for
@@ -24,7 +24,7 @@ WORDS: dict[Method, str] = {
 
 def way() -> Method:
     """The chosen way, with what it means."""
-    chosen: Method = choose("A removed head gives", METHODS, "zero", "way")
+    chosen: Method = segmented_control("A removed head gives", METHODS, "zero", "way")
     st.caption(WORDS[chosen])
     record_settings(A_removed_head_gives=chosen)
     return chosen

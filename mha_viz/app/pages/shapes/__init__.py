@@ -4,7 +4,7 @@ import streamlit as st
 
 from mha_viz.app.pages.shapes import bugs, memory, walk
 from mha_viz.app.view import View
-from mha_viz.app.widgets.choices import choose, choose_part
+from mha_viz.app.widgets.choices import choose_part, segmented_control
 
 PARTS = ["Walk", "Memory", "Break it"]
 
@@ -15,7 +15,7 @@ def show(view: View) -> None:
         part = choose_part(PARTS, "shapes")
         source = walk.SOURCES[0]
         if part == "Walk":
-            source = choose("Tensors", walk.SOURCES, source, "tensors", show_label=False)
+            source = segmented_control("Tensors", walk.SOURCES, source, "tensors", show_label=False)
     if part == "Walk":
         walk.show(view, source)
     elif part == "Memory":

@@ -11,7 +11,7 @@ from mha_viz.app.messages import escaped, notice, problem
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
-from mha_viz.app.widgets.choices import choose
+from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.download_buttons import download_matrix
 from mha_viz.app.work.progress import Reporter
 from mha_viz.app.work.waiting import ResultSlots, wait_for
@@ -41,7 +41,9 @@ _damages = ResultSlots[Broken](8)
 
 def show(view: View) -> None:
     """The line, the damage to the pattern and to the prediction, and how far it went."""
-    name: str = choose("Mistake", list(FAULTS), next(iter(FAULTS)), "mistake", show_label=False)
+    name: str = segmented_control(
+        "Mistake", list(FAULTS), next(iter(FAULTS)), "mistake", show_label=False
+    )
     if view.head not in view.model.config.kept_heads(view.layer):
         problem(f"{view.at.label} was taken out of this model. Choose another head.")
         return

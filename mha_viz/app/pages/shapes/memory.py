@@ -6,7 +6,7 @@ import streamlit as st
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
-from mha_viz.app.widgets.choices import choose, number_input
+from mha_viz.app.widgets.choices import number_input, segmented_control
 from mha_viz.export import Table
 from mha_viz.figures.storage import storage_figure
 from mha_viz.lessons import layout as memory
@@ -45,7 +45,7 @@ def sizes() -> tuple[int, int, int]:
 
 def lesson(view: View, T: int, H: int, d_h: int) -> None:
     """One layout of the tensor, its storage below, and the address of the chosen cell."""
-    title = choose("Layout", TITLES, "Transpose", "layout", show_label=False)
+    title = segmented_control("Layout", TITLES, "Transpose", "layout", show_label=False)
     layout = memory.layouts(T, H, d_h)[TITLES.index(title)]
     left, right = st.columns([3, 2], gap="medium")
     with right:  # first, since its inputs say which cell is marked at the left

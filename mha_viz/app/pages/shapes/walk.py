@@ -10,7 +10,7 @@ from mha_viz.app.messages import escaped, notice, problem
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
-from mha_viz.app.widgets.choices import choose, number_input
+from mha_viz.app.widgets.choices import number_input, segmented_control
 from mha_viz.app.widgets.download_buttons import download_matrix
 from mha_viz.attention import MultiHeadAttention, fitting_head_counts
 from mha_viz.errors import ShapeError
@@ -128,7 +128,7 @@ def choose_step() -> int:
             "Next", on_click=_go, args=(at + 1,), disabled=at == len(STEPS) - 1, shortcut="Right",
             key="step_next",
         )  # fmt: skip
-        name = choose("Step", STEPS, STEPS[0], "step", show_label=False)
+        name = segmented_control("Step", STEPS, STEPS[0], "step", show_label=False)
     return STEPS.index(name)
 
 

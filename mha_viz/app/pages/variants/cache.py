@@ -12,7 +12,7 @@ from mha_viz.app.messages import escaped, notice, plain, problem
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
-from mha_viz.app.widgets.choices import choose, number_input
+from mha_viz.app.widgets.choices import number_input, segmented_control
 from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.stepper import steps
 from mha_viz.app.widgets.tables import facts
@@ -225,7 +225,7 @@ def _n_kv_heads(network: GPT2) -> int:
 
 def _models(view: View) -> None:
     """What the cache takes in models that people use."""
-    of = choose("Cache of", ["a token", "a context"], "a token", "cache_of")
+    of = segmented_control("Cache of", ["a token", "a context"], "a token", "cache_of")
     known = [*_here(view), *GPT2_SIZES, *KNOWN_MODELS]
     tokens = [1 if of == "a token" else size.n_positions for size in known]
     rows = [_cached(size, n) for size, n in zip(known, tokens, strict=True)]

@@ -11,7 +11,7 @@ from mha_viz.app.messages import escaped, notice, plain, problem
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart, square
-from mha_viz.app.widgets.choices import choose
+from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.stepper import steps
 from mha_viz.app.work.progress import Reporter
@@ -145,7 +145,7 @@ def _tiles(view: View) -> None:
     T = min(view.trace.n_tokens, MOST_TOKENS)
     if view.trace.n_tokens > T:
         notice(f"Tiles are shown for the first {T} of {view.trace.n_tokens:,} tokens.")
-    block = choose("Positions a tile", BLOCKS, BLOCKS[0], "block")
+    block = segmented_control("Positions a tile", BLOCKS, BLOCKS[0], "block")
     found = _tiled(view.trace_key, view.layer, view.head, T, block, _view=view)
     caption(
         f"{view.at.label} tile by tile",

@@ -14,7 +14,7 @@ from mha_viz.app.messages import notice, problem
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import square
-from mha_viz.app.widgets.choices import choose, number_input
+from mha_viz.app.widgets.choices import number_input, segmented_control
 from mha_viz.app.widgets.download_buttons import download_matrix
 from mha_viz.app.widgets.tables import facts
 from mha_viz.attention import MultiHeadAttention
@@ -91,7 +91,7 @@ def show(view: View) -> None:
     if view.head not in view.model.config.kept_heads(view.layer):
         problem(f"{view.at.label} was taken out of this model. Choose another head.")
         return
-    name = choose("Mask", list(KINDS), "causal", "mask")
+    name = segmented_control("Mask", list(KINDS), "causal", "mask")
     reach = number_input("Keys in reach w", 1, MOST_TOKENS, REACH, "reach") if name == (
         "sliding window"
     ) else 0  # fmt: skip

@@ -10,7 +10,7 @@ from mha_viz.app.pages.variants import losses
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
-from mha_viz.app.widgets.choices import choose
+from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.reference_text import Reference, reference
 from mha_viz.app.widgets.tables import facts
@@ -37,7 +37,7 @@ def show(view: View) -> None:
         return
     own = config.n_kv_heads or config.n_heads
     groups = [n for n in range(own, 0, -1) if own % n == 0]
-    G = choose("Key/value heads G", groups, groups[len(groups) // 2], "kv_heads")
+    G = segmented_control("Key/value heads G", groups, groups[len(groups) // 2], "kv_heads")
     _drawing(view, G)
     left, right = st.columns(2, gap="medium")
     with left:
