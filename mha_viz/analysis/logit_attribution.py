@@ -108,8 +108,9 @@ def head_effect(
 ) -> Array:
     """`[V]`: the direct effect of one head on the logits of the whole vocabulary.
 
-    It is that head of `direct_effects`. The model runs once more; `on_progress` gets the share that is
-    done after every layer, and may raise to stop. Raises HeadNotFound, and ShapeError as there.
+    It is that head of `direct_effects`. The model runs once more; `on_progress` is called with the
+    fraction done after each layer, and may raise to stop. Raises HeadNotFound, and ShapeError as
+    `direct_effects` does.
     """
     _check_trace(model, trace)
     _W_O(model.network, layer, head)  # raises where there is none
@@ -118,7 +119,10 @@ def head_effect(
 
 
 def _parts(
-    model: Model, trace: Trace, position: int, on_progress: Callable[[float], object] = lambda share: None
+    model: Model,
+    trace: Trace,
+    position: int,
+    on_progress: Callable[[float], object] = lambda share: None,
 ) -> "_Parts":
     T = trace.n_tokens
     if not -T <= position < T:
@@ -133,9 +137,9 @@ def ioi_direct_effects(
     """`[n, L, H]`: each head's direct effect on logit(other name) - logit(repeated name).
 
     Over n = 16 sentences that name two people and then one of them again. Name movers raise the
-    difference and negative ones lower it (Wang et al. 2022). `on_progress` is on_progress the share that
-    is done, and may raise to stop. Raises TextError where a name is not one token of the model: it
-    does not know enough words for the task.
+    difference and negative ones lower it (Wang et al. 2023). `on_progress` is called with the
+    fraction done, and may raise to stop. Raises TextError where a name is not a single token of
+    the model's vocabulary.
     """
     found = []
     for n, opening in enumerate(OPENINGS):

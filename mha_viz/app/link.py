@@ -10,7 +10,13 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 UNBOUND = ("token", "key", "side", "window")  # what a press decides
 STAYS = 8.0  # seconds for which a word on a link is said
 # Option labels are values in links; where a label was reworded, links with the old one still open.
-RENAMED: dict[str, dict[str, str]] = {}  # key -> {value in old links: value now}
+RENAMED: dict[str, dict[str, str]] = {  # key -> {value in old links: value now}
+    "orders": {
+        "worst first": "most important first",
+        "gradient again": "gradient, recomputed",
+    },
+    "way": {"position-mean": "position-wise mean"},
+}
 SEVERAL = ("orders",)  # keys of widgets that hold several values
 LONGEST = 16_000  # characters of an encoded text; servers and chats cut or refuse far longer links
 _SCRIPT = (Path(__file__).parent / "link.js").read_text(encoding="utf-8")

@@ -16,8 +16,8 @@ from mha_viz.heads.profile import PartialProfile, measure, measure_texts
 __all__ = [
     "MEASURES",
     "NOT_MEASURED",
-    "PartialProfile",
     "Measure",
+    "PartialProfile",
     "Summary",
     "measure",
     "measure_texts",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 IOI = "Wang et al. 2022, Interpretability in the Wild (arXiv 2211.00593), section 3"
 GPT2_SMALL_NAMES = ("gpt2", "openai-community/gpt2")
-LOGIT_DIFFERENCE = "logit_difference"  # a column that `logit_attribution.ioi_direct_effects` measures
+LOGIT_DIFFERENCE = "logit_difference"  # a column; see ioi_direct_effects
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,9 @@ def distances(
     return found
 
 
-def similar_heads(found: Numbers, layer: int, head: int, n: int = 5) -> list[tuple[int, int, float]]:
+def similar_heads(
+    found: Numbers, layer: int, head: int, n: int = 5
+) -> list[tuple[int, int, float]]:
     """The n heads (layer, head, distance) nearest to this one, without itself, nearest first.
 
     `found` is what `distances` returned for it.

@@ -23,9 +23,9 @@ from mha_viz.pruning.importance import (
 )
 from mha_viz.pruning.inputs import Text, all_heads, chunks, gate_without
 from mha_viz.pruning.orders import STRATEGIES, Strategy, greedy_passes, order, removal_order
-from mha_viz.pruning.passes import ZERO, Replacement, Pass
+from mha_viz.pruning.passes import ZERO, Pass, Replacement
 from mha_viz.pruning.replacements import METHODS, Method, make_replacement
-from mha_viz.pruning.surgery import Size, prune, pruned_config, forward_seconds, pruned_model, size
+from mha_viz.pruning.surgery import Size, forward_seconds, prune, pruned_config, pruned_model, size
 from mha_viz.pruning.tasks import (
     Prompt,
     induction_effects,
@@ -43,24 +43,26 @@ __all__ = [
     "Band",
     "Candidate",
     "Estimate",
-    "Replacement",
     "Head",
     "Method",
     "Pass",
     "Point",
     "Prompt",
+    "Replacement",
     "Scores",
     "Size",
     "Strategy",
     "Text",
     "ablate_each_head",
+    "ablation_effects",
     "all_heads",
     "band",
+    "chunks",
     "confidence",
     "curve",
     "divergence",
-    "ablation_effects",
     "estimate",
+    "forward_seconds",
     "gate_without",
     "gradient_importance",
     "greedy_passes",
@@ -75,7 +77,6 @@ __all__ = [
     "order",
     "over_texts",
     "pattern_change",
-    "chunks",
     "prune",
     "pruned_config",
     "pruned_model",
@@ -83,7 +84,6 @@ __all__ = [
     "rank_correlation",
     "removal_order",
     "repeated_tokens",
-    "forward_seconds",
     "single_token",
     "size",
     "value_importance",

@@ -16,8 +16,8 @@ from mha_viz.model import Model
 from mha_viz.pruning.inputs import Text, token_ids
 from mha_viz.pruning.passes import (
     ZERO,
-    Replacement,
     Pass,
+    Replacement,
     after_attention,
     head_outputs,
     merged,
@@ -43,7 +43,7 @@ def ablate_each_head(
 
     Exact, for each head alone, or beside those that `gate` `[L, H]` has removed already; these
     are NaN, and so are heads that were taken out of the model. `method` names a way to remove a
-    head, or is a replacement made before. The loss is the mean over the tokens from position `first` on.
+    head, or is a `Replacement`. The loss is the mean over the tokens from position `first` on.
     `on_progress` is told the share that is done; an exception that it raises passes through.
 
     Raises TextError for a text of fewer than two tokens or more than n_positions, and ShapeError

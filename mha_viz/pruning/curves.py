@@ -12,7 +12,7 @@ from mha_viz.errors import HeadNotFound, ShapeError
 from mha_viz.head import Head
 from mha_viz.model import Model
 from mha_viz.pruning.inputs import Text, check_head, one_or_many, token_ids
-from mha_viz.pruning.passes import Replacement, Pass
+from mha_viz.pruning.passes import Pass, Replacement
 from mha_viz.pruning.replacements import Method, replacement_for
 
 
@@ -55,7 +55,9 @@ def curve(
     if every < 1:
         raise ShapeError(f"every = {every}; a point is drawn after 1 head or more.")
     given = one_or_many(texts)
-    replacement = replacement_for(model, method, max(token_ids(model, text).shape[1] for text in given))
+    replacement = replacement_for(
+        model, method, max(token_ids(model, text).shape[1] for text in given)
+    )
     passes = [Pass.of(model, text, replacement=replacement) for text in given]
     whole = [one.best_tokens() for one in passes]
     gone: list[Head] = []

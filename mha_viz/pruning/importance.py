@@ -18,8 +18,8 @@ from mha_viz.pruning.inputs import Text, one_or_many, token_ids
 from mha_viz.pruning.passes import (
     VOCABULARY_PART,
     ZERO,
-    Replacement,
     Pass,
+    Replacement,
     as_gate,
     pattern_and_values,
     run_layer,
@@ -44,7 +44,7 @@ def gradient_importance(
     (Michel et al. 2019, section 4.1). With `gate` `[L, H]`, at that gate: heads that it has
     removed are NaN. One pass there and one back, a text; nothing on the model changes.
 
-    Raises TextError as `token_ids` does, and ShapeError for a gate or a replacement that does not fit.
+    Raises TextError as `token_ids` does, and ShapeError for a gate or replacement of another size.
     """
     texts = one_or_many(text)
     total = np.zeros((model.config.n_layers, model.config.n_heads))
@@ -100,7 +100,9 @@ def random_importance(config: GPT2Config, seed: int = 0) -> Scores:
     return _only_there(config, scores)
 
 
-def _gradient(model: Model, text: Text, gate: Tensor | Array | None, replacement: Replacement) -> Scores:
+def _gradient(
+    model: Model, text: Text, gate: Tensor | Array | None, replacement: Replacement
+) -> Scores:
     network = model.network
     # A tensor made under inference mode could not be kept for the way back.
     with torch.inference_mode(False), torch.enable_grad():

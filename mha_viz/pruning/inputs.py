@@ -74,7 +74,7 @@ def chunks(model: Model, texts: Text | Iterable[Text], length: int) -> list[list
 def windows(model: Model, texts: Text | Iterable[Text], length: int) -> Tensor:
     """The texts one after the other, a line each, as windows `[N, length]`; a rest is left out.
 
-    Raises TextError where the texts do not replacement one, ShapeError for a length that does not fit.
+    Raises TextError where the texts do not fill one, ShapeError for a length that does not fit.
     """
     _check_length(model, length)
     given = one_or_many(texts)

@@ -13,7 +13,7 @@ from mha_viz.errors import ShapeError
 from mha_viz.gpt2 import GPT2Config
 from mha_viz.head import Head
 from mha_viz.model import Model
-from mha_viz.pruning.ablation import Scores, ablate_each_head, effects
+from mha_viz.pruning.ablation import Scores, ablate_each_head, ablation_effects
 from mha_viz.pruning.importance import (
     confidence,
     gradient_importance,
@@ -21,11 +21,18 @@ from mha_viz.pruning.importance import (
     value_importance,
 )
 from mha_viz.pruning.inputs import Text, all_heads, gate_without, one_or_many
-from mha_viz.pruning.passes import ZERO, Replacement, Pass
+from mha_viz.pruning.passes import ZERO, Pass, Replacement
 from mha_viz.pruning.replacements import Progress
 
 Strategy: TypeAlias = Literal[
-    "exact", "most important first", "gradient", "gradient, recomputed", "greedy", "values", "confidence", "random"
+    "exact",
+    "most important first",
+    "gradient",
+    "gradient, recomputed",
+    "greedy",
+    "values",
+    "confidence",
+    "random",
 ]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
@@ -34,7 +41,9 @@ MEASURES: dict[str, Measure] = {  # strategies that look once -> what they look 
     "exact": lambda model, text, replacement, told: ablate_each_head(
         model, text, method=replacement, on_progress=told
     ),
-    "gradient": lambda model, text, replacement, told: gradient_importance(model, text, replacement=replacement),
+    "gradient": lambda model, text, replacement, told: gradient_importance(
+        model, text, replacement=replacement
+    ),
     "values": lambda model, text, replacement, told: value_importance(model, text),
     "confidence": lambda model, text, replacement, told: confidence(model, text),
 }
@@ -43,7 +52,7 @@ MEASURES: dict[str, Measure] = {  # strategies that look once -> what they look 
 def removal_order(scores: Scores, *, most_important_first: bool = False) -> list[Head]:
     """The heads by rising score, so that what matters least goes first; NaN is left out.
 
-    Equal scores keep the order of layers and heads. `most_important_first` takes what matters most first.
+    Equal scores keep the order of layers and heads. `most_important_first` reverses it.
     """
     heads = [Head(int(layer), int(head)) for layer, head in np.argwhere(np.isfinite(scores))]
     return sorted(heads, key=lambda head: -scores[head] if most_important_first else scores[head])
@@ -61,7 +70,7 @@ def order(
     """All heads in the order that a strategy finds on these texts, one at a time.
 
     "exact": by the mean of `ablate_each_head`, once; "most important first": the same, backwards.
-    "gradient": by `gradient_importance`, once; "gradient, recomputed": anew after each head that went.
+    "gradient": by `gradient_importance`, once; "gradient, recomputed": again after each head.
     "greedy": the head whose removal costs least now, exactly, at the price of `greedy_passes`.
     "values" and "confidence": by those scores, once. "random": a shuffle, by `seed`.
 
@@ -128,7 +137,9 @@ def _gradient_recomputed(
     gone: list[Head] = []
     while len(gone) < len(all_heads(model.config)):
         gate = gate_without(model.config, gone)
-        scores = gradient_importance(model, texts, gate=gate, replacement=replacement, on_progress=on_progress)
+        scores = gradient_importance(
+            model, texts, gate=gate, replacement=replacement, on_progress=on_progress
+        )
         gone.append(removal_order(scores)[0])
         yield gone[-1]
 

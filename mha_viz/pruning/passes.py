@@ -47,8 +47,8 @@ class Replacement:
             return None
         if 1 < self.z.shape[2] < T:
             raise ShapeError(
-                f"The replacement holds {self.z.shape[2]} positions and the text has {T}: make one of "
-                f"length {T}."
+                f"The replacement holds {self.z.shape[2]} positions and the text has {T}: make one "
+                f"of length {T}."
             )
         return self.z[layer, heads, :T]
 
@@ -60,7 +60,7 @@ ZERO = Replacement()
 class Pass:
     """What a network did with one text under a gate; it takes O(L T C) of memory.
 
-    Two passes with the same gate and replacement hold the same bits, whatever passes they came from.
+    Two passes with the same gate and replacement hold the same bits, whatever they came from.
     """
 
     network: GPT2 = field(repr=False)
@@ -72,11 +72,16 @@ class Pass:
     @classmethod
     @torch.inference_mode()
     def of(
-        cls, model: Model, text: Text, *, gate: Tensor | Array | None = None, replacement: Replacement = ZERO
+        cls,
+        model: Model,
+        text: Text,
+        *,
+        gate: Tensor | Array | None = None,
+        replacement: Replacement = ZERO,
     ) -> "Pass":
         """The pass over a text, or over ids, as `token_ids` takes them.
 
-        Raises TextError, and ShapeError for a gate that is not `[L, H]` or a replacement that is short.
+        Raises TextError, and ShapeError for a gate that is not `[L, H]` or a short replacement.
         """
         ids, network = token_ids(model, text), model.network
         resid = (network.wte(ids) + network.wpe.weight[: ids.shape[1]],)
@@ -127,14 +132,21 @@ class Pass:
 
     @classmethod
     def _upwards(
-        cls, network: GPT2, ids: Tensor, gate: Tensor, replacement: Replacement, resid: tuple[Tensor, ...]
+        cls,
+        network: GPT2,
+        ids: Tensor,
+        gate: Tensor,
+        replacement: Replacement,
+        resid: tuple[Tensor, ...],
     ) -> "Pass":
         for layer in range(len(resid) - 1, network.config.n_layers):
             resid = (*resid, run_layer(network, layer, resid[-1], gate, replacement))
         return cls(network, ids, gate, replacement, resid)
 
 
-def run_layer(network: GPT2, layer: int, resid: Tensor, gate: Tensor, replacement: Replacement) -> Tensor:
+def run_layer(
+    network: GPT2, layer: int, resid: Tensor, gate: Tensor, replacement: Replacement
+) -> Tensor:
     """The residual stream `[B, T, C]` after a layer, under a gate `[L, H]`."""
     block, kept = network.blocks[layer], network.config.kept_heads(layer)
     z = head_outputs(block, resid)

@@ -36,8 +36,8 @@ def make_replacement(
 ) -> Replacement:
     """What replaces a removed head's z, in texts of up to `length` tokens.
 
-    "zero"; "mean" of that head's z over a reference text and its positions; "position-wise mean", over
-    the reference at each position by itself; "resample", the z of one window of the reference,
+    "zero"; "mean" of that head's z over a reference text and its positions; "position-wise mean"
+    at each position by itself; "resample", the z of one window of the reference,
     which `seed` picks. The reference is read in windows of `length`, at most `max_tokens` of it;
     unless given it is the part of the project's own that chooses.
 
@@ -51,13 +51,15 @@ def make_replacement(
     found = windows(model, selection_texts() if reference is None else reference, length)
     if method == "resample":
         # From the end: the first window may be the very text that is looked at.
-        return Replacement(method, _mean_z(model.network, found[-1 - seed % len(found)][None], None))
+        return Replacement(
+            method, _mean_z(model.network, found[-1 - seed % len(found)][None], None)
+        )
     z = _mean_z(model.network, found[: max(1, max_tokens // length)], on_progress)
     return Replacement(method, z.mean(2, keepdim=True) if method == "mean" else z)
 
 
 def replacement_for(model: Model, method: Method | Replacement, length: int) -> Replacement:
-    """The replacement itself where one was given, or one of this method. Raises as `make_replacement` does."""
+    """The replacement itself where one was given, else one made by `make_replacement`."""
     return method if isinstance(method, Replacement) else make_replacement(model, method, length)
 
 

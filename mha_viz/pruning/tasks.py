@@ -18,7 +18,7 @@ from mha_viz.errors import ShapeError, TextError
 from mha_viz.heads import repeated
 from mha_viz.model import Model
 from mha_viz.pruning.ablation import Scores, ablate_each_head
-from mha_viz.pruning.passes import ZERO, Replacement, Pass
+from mha_viz.pruning.passes import ZERO, Pass, Replacement
 from mha_viz.pruning.replacements import Method
 from mha_viz.trace import Array
 
@@ -73,7 +73,10 @@ def induction_loss(
     """
     found = [
         Pass.of(
-            model, repeated_tokens(model, segment=segment, seed=seed), gate=gate, replacement=replacement
+            model,
+            repeated_tokens(model, segment=segment, seed=seed),
+            gate=gate,
+            replacement=replacement,
         ).losses()[segment:]
         for seed in seeds
     ]

@@ -14,7 +14,7 @@ from mha_viz.errors import HeadNotFound, ShapeError
 from mha_viz.gpt2 import GPT2Config
 from mha_viz.heads.roles import IOI, LOGIT_DIFFERENCE, ROLES, check, roles_for
 from mha_viz.heads.rollout import AGGREGATES, max_pattern, mean_pattern, rollout
-from mha_viz.heads.similarity import distances, similar_heads, pattern_distance
+from mha_viz.heads.similarity import distances, pattern_distance, similar_heads
 from mha_viz.model import Description, Model
 from mha_viz.tokens import Token
 from mha_viz.trace import Trace

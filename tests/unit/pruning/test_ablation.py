@@ -19,7 +19,15 @@ from mha_viz import pruning
 from mha_viz.errors import HeadNotFound, MhaVizError, ShapeError, TextError
 from mha_viz.lessons.grouped_query import grouped_gpt2
 from mha_viz.model import Model
-from mha_viz.pruning import ZERO, Replacement, Pass, ablate_each_head, ablation, passes, replacements
+from mha_viz.pruning import (
+    ZERO,
+    Pass,
+    Replacement,
+    ablate_each_head,
+    ablation,
+    passes,
+    replacements,
+)
 
 
 @pytest.fixture
@@ -186,7 +194,9 @@ def test_a_replaced_head_equals_a_hook_with_what_transformers_gives(
     model = model_of(theirs, tokenizer)
     replacement = pruning.make_replacement(model, method, 24, [OTHER_IDS, IDS], seed=2)
     z = their_z(theirs, torch.tensor((OTHER_IDS + IDS)[: 3 * 24]).view(3, 24))
-    expected = {"mean": z.mean((1, 2)), "position-wise mean": z.mean(1), "resample": z[:, 0]}[method]
+    expected = {"mean": z.mean((1, 2)), "position-wise mean": z.mean(1), "resample": z[:, 0]}[
+        method
+    ]
 
     def value(layer: int, head: int) -> torch.Tensor:
         return expected[layer][..., head, :]
@@ -217,9 +227,13 @@ def test_how_many_windows_run_at_once_changes_no_mean(
     model: Model, monkeypatch: pytest.MonkeyPatch
 ):
     told: list[float] = []
-    a = pruning.make_replacement(model, "position-wise mean", 10, [OTHER_IDS], on_progress=told.append)
+    a = pruning.make_replacement(
+        model, "position-wise mean", 10, [OTHER_IDS], on_progress=told.append
+    )
     monkeypatch.setattr(replacements, "BATCH", 20)
-    b = pruning.make_replacement(model, "position-wise mean", 10, [OTHER_IDS], on_progress=told.append)
+    b = pruning.make_replacement(
+        model, "position-wise mean", 10, [OTHER_IDS], on_progress=told.append
+    )
     assert told == pytest.approx([1.0, 1 / 3, 2 / 3, 1.0])
     torch.testing.assert_close(a.z, b.z, atol=1e-6, rtol=0)
 
@@ -442,7 +456,11 @@ def test_what_does_not_fit_is_told_with_its_shape(tiny: Model):
             "holds 8 positions and the text has 24",
         ),
         (lambda: pruning.make_replacement(tiny, "mean", 65), ShapeError, "length = 65; .* 2 to 64"),
-        (lambda: pruning.make_replacement(tiny, "mean", 24, [IDS[:9]]), TextError, "9 tokens; .* of 24"),
+        (
+            lambda: pruning.make_replacement(tiny, "mean", 24, [IDS[:9]]),
+            TextError,
+            "9 tokens; .* of 24",
+        ),
         (lambda: pruning.make_replacement(tiny, "mean", 24, []), TextError, "There is no text"),
         (lambda: Pass.of(tiny, IDS).without([(2, 0)]), HeadNotFound, "L2 H0 is not in this model"),
         (lambda: Pass.of(tiny, IDS).without([(0, -1)]), HeadNotFound, "heads from 0 to 3"),

@@ -64,7 +64,10 @@ def test_a_curve_asks_for_a_head_when_it_is_to_go(tiny: Model):
 def test_a_curve_with_means(tiny: Model):
     replacement = pruning.make_replacement(tiny, "mean", 40, CHOOSING)
     points = list(curve(tiny, MEASURING, HEADS, method=replacement))
-    losses = [pruning.losses(tiny, ids, gate=np.zeros((L, H)), replacement=replacement) for ids in MEASURING]
+    losses = [
+        pruning.losses(tiny, ids, gate=np.zeros((L, H)), replacement=replacement)
+        for ids in MEASURING
+    ]
     assert points[-1].loss == pytest.approx(np.concatenate(losses).mean(), abs=1e-5)
     by_name = list(curve(tiny, "the cat sat on the mat", HEADS[:1], method="position-wise mean"))
     assert len(by_name) == 2
@@ -159,7 +162,9 @@ def test_random_orders_are_seeded_and_whole(tiny: Model):
 
 
 def test_a_strategy_that_is_not_there_is_told_at_once(tiny: Model):
-    with pytest.raises(ShapeError, match="strategy = 'best'; heads go by exact, most important first"):
+    with pytest.raises(
+        ShapeError, match="strategy = 'best'; heads go by exact, most important first"
+    ):
         order(tiny, CHOOSING, "best")  # type: ignore[arg-type]
 
 

@@ -105,7 +105,9 @@ def test_the_lab_works_on_a_pruned_model(tiny: Model):
         assert np.argwhere(np.isfinite(score(few, IDS))).tolist() == [[0, 0], [0, 2], [0, 3]]
     replacement = pruning.make_replacement(few, "mean", 24, [OTHER_IDS])
     assert np.isfinite(pruning.ablate_each_head(few, IDS, method=replacement)).sum() == 3
-    change = pruning.pattern_change(Pass.of(few, IDS), Pass.of(few, IDS).without([(0, 0)], replacement))
+    change = pruning.pattern_change(
+        Pass.of(few, IDS), Pass.of(few, IDS).without([(0, 0)], replacement)
+    )
     assert np.isnan(change).sum() == 5
     for strategy in pruning.STRATEGIES:
         points = list(pruning.curve(few, IDS, pruning.order(few, IDS, strategy)))

@@ -107,8 +107,8 @@ def _say_what_was_cut(view: View, batch: PartialProfile) -> None:
     if batch.n_truncated:
         most = f"{view.model.config.n_positions:,}"
         notice(
-            f"{batch.n_truncated} of {_texts(batch.done)} had more than {most} tokens; the first {most} "
-            "were read."
+            f"{batch.n_truncated} of {_texts(batch.done)} had more than {most} tokens; the first "
+            f"{most} were read."
         )
 
 

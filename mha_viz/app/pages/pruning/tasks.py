@@ -16,7 +16,7 @@ from mha_viz.app.widgets.tables import table
 from mha_viz.app.work.progress import Reporter
 from mha_viz.app.work.waiting import ResultSlots, wait_for
 from mha_viz.errors import MhaVizError, TextError
-from mha_viz.pruning import ZERO, Replacement, Head, Prompt, make_replacement
+from mha_viz.pruning import ZERO, Head, Prompt, Replacement, make_replacement
 
 Answer = tuple[Prompt, tuple[float, float] | str]  # before and after, or why there is none
 _losses = ResultSlots[tuple[float, float]](8)
@@ -51,7 +51,9 @@ def induction(
     model, gate = view.model, pruning.gate_without(view.model.config, off)
 
     def work(report: Reporter) -> tuple[float, float]:
-        filling = make_replacement(model, method, 2 * segment, reference.selection, on_progress=report)
+        filling = make_replacement(
+            model, method, 2 * segment, reference.selection, on_progress=report
+        )
         losses: list[float] = []
         for one, filled in ((None, ZERO), (gate, filling)):
             each = []
@@ -142,7 +144,9 @@ def _differences(
                 if length not in fills:
                     fills[length] = make_replacement(model, method, length, reference.selection)
                 before = pruning.logit_differences(model, [prompt])
-                after = pruning.logit_differences(model, [prompt], gate=gate, replacement=fills[length])
+                after = pruning.logit_differences(
+                    model, [prompt], gate=gate, replacement=fills[length]
+                )
             except MhaVizError as error:
                 answers.append((prompt, str(error)))
             else:
