@@ -143,7 +143,7 @@ def _made(view: View, plan: Plan, n: int) -> list[Step]:
                 model, ids, n, sampling=plan.sampling, n_candidates=k, on_progress=report
             )
 
-    made, _ = found("go on", f"go on {view.words} {plan}", work, total=n, what="tokens")
+    made, _ = found("go on", f"go on {view.trace_key} {plan}", work, total=n, what="tokens")
     return made
 
 

@@ -67,7 +67,7 @@ def _layers(view: View, at: range) -> list[Predictions]:
         yield from predictions.lens(model, ids, at, k, on_progress=report)
 
     layers, _ = found(
-        "lens", f"lens {view.words} {at.start} {at.stop}", work,
+        "lens", f"lens {view.trace_key} {at.start} {at.stop}", work,
         total=model.config.n_layers + 1, what="layers",
     )  # fmt: skip
     return layers

@@ -59,7 +59,7 @@ def _expected(view: View) -> Predictions | None:
         )
 
     parts, _ = found(
-        "positions", f"expected {view.words}", work, total=-(-len(ids) // POSITIONS),
+        "positions", f"expected {view.trace_key}", work, total=-(-len(ids) // POSITIONS),
         what=f"parts of {POSITIONS} tokens",
     )  # fmt: skip
     return predictions.join(parts) if parts else None
