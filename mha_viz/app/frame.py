@@ -55,7 +55,7 @@ def run(page: StreamlitPage, waiting: DeltaGenerator) -> None:
     }
     style.rules(stage=view.stage, variables=variables)
     st.session_state["view"] = view
-    jobs.here()
+    jobs.keep_alive()
     chart.reset()
     page.run()
     export_panel.offer(view)

@@ -15,8 +15,7 @@ from support.browser import IDLE, ROOT, Tab, served
 from support.script import button, component, opened, said
 
 from mha_viz.app.work import jobs
-from mha_viz.app.work.progress import Halt
-from mha_viz.app.work.waiting import ResultSlots
+from mha_viz.app.work.progress import Halt, ResultSlots
 from mha_viz.model import Model
 
 SLOW = """
@@ -67,7 +66,7 @@ def slow_trace(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_a_stopped_trace_is_told_leaves_off_and_starts_again(slow_trace: list[str]) -> None:
-    queue = jobs.pages
+    queue = jobs.foreground
     threading.Timer(1.0, lambda: [queue.stop(job) for job in list(queue._running)]).start()
     begun = time.monotonic()
     test = opened("attention", text="a text that nobody has typed before")

@@ -193,8 +193,8 @@ def test_a_stopped_or_broken_writing_leaves_nothing_behind(
             (folder / "model.safetensors").write_bytes(b"half of it")
             if error is not None:
                 raise error
-            for job in list(jobs.pages._running):
-                jobs.pages.stop(job)
+            for job in list(jobs.foreground._running):
+                jobs.foreground.stop(job)
 
         return save
 
@@ -223,7 +223,7 @@ def test_only_one_of_a_visitors_computations_runs_in_a_place(
         test.number_input(key="curve_texts").set_value(n).run()
     assert len(started) == 4
     assert sum(job.active for job in started) <= 1
-    jobs.queue.stop(started[-1])
+    jobs.background.stop(started[-1])
 
 
 def test_by_hand_and_the_sweep_agree_whatever_stands_in(bundled: Model) -> None:

@@ -20,7 +20,7 @@ from support.script import ROOT, html, opened, said
 
 from mha_viz.app.pages.training import comparison, corpora
 from mha_viz.app.work import jobs
-from mha_viz.app.work.waiting import ResultSlot
+from mha_viz.app.work.progress import ResultSlot
 from mha_viz.errors import SourceError, TextError
 from mha_viz.export import table_csv
 from mha_viz.lessons.char_model import MIN_CHARACTERS, Settings, train
@@ -31,7 +31,7 @@ TEXT = corpora.Text("a text", "so it goes. " * 200, 8)
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(jobs, "queue", jobs.Queue())
+    monkeypatch.setattr(jobs, "background", jobs.Queue())
     monkeypatch.setattr(corpora, "_fetched", ResultSlot())
 
 
@@ -171,7 +171,7 @@ def test_results_and_settings_stay_across_pages() -> None:
 
 
 def test_a_queue_that_is_full_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "queue", jobs.Queue(workers=0, most_waiting=0))
+    monkeypatch.setattr(jobs, "background", jobs.Queue(workers=0, most_waiting=0))
     test = press(page(), "start")
     assert not test.exception
     assert "waiting already" in words(test)

@@ -35,7 +35,7 @@ FIGURES = {"Shared keys": 2, "KV cache": 3, "FlashAttention": 3, "Masks": 2}
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(jobs, "queue", jobs.Queue())
+    monkeypatch.setattr(jobs, "background", jobs.Queue())
     monkeypatch.setattr(cache, "ENOUGH", 0.0)  # times are measured once
     losses._known.clear()
     yield

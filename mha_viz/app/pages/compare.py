@@ -18,8 +18,7 @@ from mha_viz.app.widgets.chart import chart, record_settings
 from mha_viz.app.widgets.choices import segmented_control, text_area
 from mha_viz.app.widgets.download_buttons import download_matrix, download_table
 from mha_viz.app.work import models
-from mha_viz.app.work.progress import Reporter
-from mha_viz.app.work.waiting import ResultSlots, wait_for
+from mha_viz.app.work.progress import Reporter, ResultSlots, wait_for
 from mha_viz.export import head_table
 from mha_viz.figures.head_map import head_map
 from mha_viz.figures.values import matrix_heatmap

@@ -14,8 +14,7 @@ from mha_viz.app.widgets.choices import choose_part, number_input
 from mha_viz.app.widgets.download_buttons import download_matrix, download_table
 from mha_viz.app.widgets.tables import table
 from mha_viz.app.work import jobs
-from mha_viz.app.work.progress import Reporter, results
-from mha_viz.app.work.waiting import ResultSlots, wait_for
+from mha_viz.app.work.progress import Reporter, ResultSlots, results, wait_for
 from mha_viz.attention import MultiHeadAttention, fitting_head_counts, head_width
 from mha_viz.errors import ShapeError
 from mha_viz.figures.timing import race_chart

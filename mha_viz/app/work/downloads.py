@@ -1,11 +1,13 @@
-"""Downloads that run beside the page: one a model, with progress and a way to stop."""
+"""Downloads of models: one job per model, shared by all users, with progress and a Stop button."""
 
 import threading
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
 import streamlit as st
 
 from mha_viz.app.messages import plain, problem
+from mha_viz.app.work import progress
+from mha_viz.app.work.jobs import Job, Queue, Reporter
 from mha_viz.app.work.models import HUB_SIZES, TITLES
 from mha_viz.checkpoints import hub
 from mha_viz.errors import Cancelled, MhaVizError
@@ -13,73 +15,70 @@ from mha_viz.errors import Cancelled, MhaVizError
 TICK = 0.4  # seconds between two looks at a download
 
 
-@dataclass
-class Job:
-    """One download; written by its thread, read by any number of pages."""
+class Download(Job[hub.Fetched]):
+    """One download; what has arrived stays on the disk when it is stopped."""
 
-    source: str
-    cancel: threading.Event = field(default_factory=threading.Event)
-    progress: hub.Progress | None = None
-    error: str = "The download ended without a word; the server's log may say why. Try again."
-    done: bool = False
+    crashed = "The download stopped unexpectedly. Try again; if that fails, check the server log."
 
-    def run(self) -> None:
-        """Fetches, and leaves behind how it went; a stop by the visitor is no error."""
+    def __init__(self, source: str) -> None:
+        super().__init__(self._fetch, total=1)
+        self.source = source
+        self.arrived = hub.Progress(0, 0, "")
+
+    def _fetch(self, report: Reporter) -> Iterator[hub.Fetched]:
         try:
-            hub.fetch(self.source, on_progress=self._note, cancel=self.cancel)
-            self.error = ""
+            # `over` is set by a stop; the Hub's client then closes its files before it ends.
+            yield hub.fetch(self.source, on_progress=self._note, cancel=self.over)
         except Cancelled:
-            self.error = ""
-        except MhaVizError as error:
-            self.error = str(error)
-        finally:
-            self.done = True
+            return
 
-    def _note(self, progress: hub.Progress) -> None:
-        self.progress = progress
+    def _note(self, arrived: hub.Progress) -> None:
+        self.arrived = arrived
+        self.fraction = arrived.done / arrived.total if arrived.total else 0.0
 
 
-_jobs: dict[str, Job] = {}
+_downloads: dict[str, Download] = {}
+_queue = Queue(workers=8)  # they wait for the network, not for a processor
 _guard = threading.Lock()
 
 
 def start(source: str) -> None:
-    """Begins to fetch, unless that is under way."""
-    st.session_state["fetching"] = source
+    """Starts a download, unless that model is being downloaded already."""
+    st.session_state["downloading"] = source
     with _guard:
-        if source not in _jobs or _jobs[source].done:
-            _jobs[source] = Job(source)
-            threading.Thread(target=_jobs[source].run, daemon=True).start()
+        if running(source) is None:
+            _downloads[source] = job = Download(source)
+            try:
+                _queue.submit(job)
+            except MhaVizError as error:
+                job.error, job.state = str(error), "failed"
 
 
-def running(source: str) -> Job | None:
-    """The download of a model that is under way now, if any."""
-    job = _jobs.get(source)
-    return job if job is not None and not job.done else None
+def running(source: str) -> Download | None:
+    """The running download of that model, if any."""
+    job = _downloads.get(source)
+    return job if job is not None and job.active else None
 
 
 def offer(source: str) -> None:
-    """Says that a model is not on this machine, and lets the visitor fetch it, watch, and stop."""
+    """Says that a model is not on this machine, and offers to download it, watch it and stop it."""
     if running(source):
         _watch(source)
         return
-    # How an earlier try went concerns the one who made it.
-    job = _jobs.get(source) if st.session_state.get("fetching") == source else None
+    # How an earlier try ended concerns the user who started it.
+    job = _downloads.get(source) if st.session_state.get("downloading") == source else None
     if job is not None and job.error:
         problem(job.error)
-    size = HUB_SIZES.get(source, "")
-    about = f" It has {size}." if size else ""
-    arrived = job is not None and job.progress is not None and job.progress.done
-    resumes = " What has arrived is kept." if arrived else ""
+    size = f" ({HUB_SIZES[source]})" if source in HUB_SIZES else ""
+    resumes = " What has arrived is kept." if job is not None and job.arrived.done else ""
     name = TITLES.get(source, source)
     st.info(
-        f"**{plain(name)}** is not on this machine yet.{plain(about)} Fetching it asks the model "
-        f"hub; nothing else here uses the network.{plain(resumes)}",
+        f"**{plain(name)}** is not on this machine yet{plain(size)}. Downloading it contacts the "
+        f"Hugging Face Hub.{plain(resumes)}",
         icon=":material/cloud_download:",
     )
-    st.button(
-        "Fetch it" if job is None else "Try again", on_click=start, args=(source,), type="primary"
-    )
+    label = "Download" if job is None else "Try again"
+    st.button(label, on_click=start, args=(source,), type="primary")
 
 
 @st.fragment(run_every=TICK)
@@ -87,9 +86,6 @@ def _watch(source: str) -> None:
     job = running(source)
     if job is None:
         st.rerun()
-    done, total = (job.progress.done, job.progress.total) if job.progress else (0, 0)
-    share = done / total if total else 0.0
-    told = f"{done / 1e6:,.0f} of {total / 1e6:,.0f} MB" if total else "asking the hub"
-    st.progress(min(share, 1.0), text=f"Fetching {plain(source)}: {told}")
-    if st.button("Stop", key="stop_download"):
-        job.cancel.set()
+    done, total = job.arrived.done, job.arrived.total
+    text = f"{done / 1e6:,.0f} of {total / 1e6:,.0f} MB" if total else "asking the Hub"
+    progress.row(job, f"Downloading {plain(source)}: {text}", key="download")

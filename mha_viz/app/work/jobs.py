@@ -1,20 +1,22 @@
-"""Long work beside the page: it can be watched, paused and stopped, and its results are kept.
+"""Jobs: long work in a thread of its own, which can be watched, paused and stopped.
 
-A job's work is a generator, and each item that it yields is a result. Between two results the work
-can be halted, so that a paused job holds no worker; and it calls nothing of Streamlit. A page
-starts a job under a name, and at each run asks for it by that name:
+The work is a function that gets a reporter and yields results:
 
-    jobs.start("curve", Job(measure(texts), total=len(texts)))
-    job = jobs.mine("curve")
+    def work(report: Reporter) -> Iterator[float]:
+        for text in texts:
+            yield measure(text, on_progress=report)
 
-The job lives in the visitor's session, and stops some time after that was closed.
+It calls nothing of Streamlit. Between two results it can be paused, so that a paused job holds no
+worker; `report` stops it in the middle of a result. A job belongs to the session that started it,
+under a name, and stops some time after that session was closed. How a page shows it is in
+`progress`.
 """
 
 import atexit
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, Literal, TypeVar
 
 import streamlit as st
@@ -23,12 +25,19 @@ from mha_viz.errors import MhaVizError
 
 T = TypeVar("T")
 State = Literal["queued", "running", "paused", "stopped", "failed", "done"]
-WORKERS = 2  # computations at once, for all visitors together
+Reporter = Callable[[float], None]  # takes the fraction of the next result; may raise Halt
+WORKERS = 2  # jobs of a queue at once, for all users together
 MOST_WAITING = 16
 PATIENCE = 5.0  # seconds that an ending server waits for its workers
 GRACE = 30.0  # seconds after which nobody comes back to a closed tab
 PREFIX = "job "  # of a job's name in a session
-LOST = "The computation ended without a word; the server's log may say why. Start it again."
+CRASHED = (
+    "The computation stopped unexpectedly. Start it again; if that fails, check the server log."
+)
+
+
+class Halt(Exception):
+    """The job was stopped in the middle of a result."""
 
 
 class Job(Generic[T]):
@@ -37,17 +46,20 @@ class Job(Generic[T]):
     `work` yields `total` results. `results` only ever grows.
     """
 
-    def __init__(self, work: Iterator[T], *, total: int) -> None:
+    crashed = CRASHED
+
+    def __init__(self, work: Callable[[Reporter], Iterator[T]], *, total: int) -> None:
         self.total = total
         self.results: list[T] = []
+        self.fraction = 0.0  # of the next result that is done
         self.state: State = "queued"
         self.error = ""
         self.seconds = 0.0  # of work for the results, without waiting and pauses
         self._since: float | None = None  # when the work for the next one began
-        self.seen = time.monotonic()  # when its visitor was last here
+        self.seen = time.monotonic()  # when its user was last here
         self.over = threading.Event()  # no more results come
         self.queue: Queue | None = None
-        self._work = work
+        self._coming = _from(work, self.report)
         self._held = False  # by a worker
 
     @property
@@ -58,7 +70,7 @@ class Job(Generic[T]):
     @property
     def share(self) -> float:
         """How much is done, from 0 to 1."""
-        return min(len(self.results) / max(self.total, 1), 1.0)
+        return min((len(self.results) + self.fraction) / max(self.total, 1), 1.0)
 
     @property
     def spent(self) -> float:
@@ -68,17 +80,25 @@ class Job(Generic[T]):
 
     @property
     def seconds_left(self) -> float | None:
-        """The work that is left at the pace so far; None while there is none."""
-        return self.seconds * (1 / self.share - 1) if self.results else None
+        """The work that is left at the pace of the results so far; None before the first."""
+        n = len(self.results)
+        return self.seconds * max(self.total - n, 0) / n if n else None
 
-    def _go_on(self) -> None:
+    def report(self, fraction: float) -> None:
+        """Takes the fraction of the next result that is done. Raises Halt after a stop."""
+        if self.state == "stopped":
+            raise Halt
+        self.fraction = fraction
+
+    def _collect(self) -> None:
         """Adds results until the work is done or somebody else has changed the state."""
         self._since = begun = time.monotonic()
-        for result in self._work:
+        for result in self._coming:
             now = time.monotonic()
             if self.state == "stopped":
                 return
             self.seconds += now - begun
+            self.fraction = 0.0
             self.results.append(result)
             self._since = begun = now
             if self.state != "running":
@@ -87,8 +107,16 @@ class Job(Generic[T]):
             self.state = "done"
 
 
+def _from(work: Callable[[Reporter], Iterator[T]], report: Reporter) -> Iterator[T]:
+    """The results of the work, which begins when the first one is asked for."""
+    try:
+        yield from work(report)
+    except Halt:
+        return
+
+
 class Queue:
-    """Runs jobs in the order in which they came, a few at once, in threads of their own."""
+    """Runs jobs in the order in which they came, a few at once, each in its own thread."""
 
     def __init__(self, workers: int = WORKERS, most_waiting: int = MOST_WAITING) -> None:
         self._free = workers
@@ -98,7 +126,7 @@ class Queue:
         self._guard = threading.RLock()
 
     def submit(self, job: Job[Any]) -> None:
-        """Starts the job, or lets it wait. Raises MhaVizError where too many wait already."""
+        """Starts the job, or lets it wait. Raises MhaVizError when too many wait already."""
         with self._guard:
             if len(self._waiting) >= self._most_waiting:
                 raise MhaVizError(
@@ -108,26 +136,26 @@ class Queue:
             self._enqueue(job)
 
     def position(self, job: Job[Any]) -> int:
-        """How many jobs start before this one does, itself included; 0 where it does not wait."""
+        """How many jobs start before this one does, itself included; 0 if it does not wait."""
         with self._guard:
             return self._waiting.index(job) + 1 if job in self._waiting else 0
 
     def pause(self, job: Job[Any]) -> None:
-        """Halts the job after the result it is at; its worker takes another one."""
+        """Halts the job after its current result; its worker takes another job."""
         self._halt(job, "paused")
 
     def stop(self, job: Job[Any]) -> None:
-        """Ends the job; what it found until now is kept, and the result it is at is not."""
+        """Ends the job and keeps its results so far, without the unfinished one."""
         self._halt(job, "stopped")
 
     def resume(self, job: Job[Any]) -> None:
-        """Lets a paused job go on, behind those that wait."""
+        """Lets a paused job continue, behind those that wait."""
         with self._guard:
             if job.state == "paused":
                 self._enqueue(job)
 
     def close(self) -> None:
-        """Stops everything, and waits a while for what is under way: the server ends."""
+        """Stops everything and waits a while for running jobs: the server ends."""
         with self._guard:
             for job in (*self._waiting, *self._running):
                 self._halt(job, "stopped")
@@ -141,7 +169,7 @@ class Queue:
                 job.state = state
                 if job in self._waiting:
                     self._waiting.remove(job)
-                self._let_go(job)
+                self._settle(job)
 
     def _enqueue(self, job: Job[Any]) -> None:
         if job._held:  # resumed before its worker saw that it was paused
@@ -149,9 +177,9 @@ class Queue:
             return
         job.state = "queued"
         self._waiting.append(job)
-        self._fill()
+        self._start_waiting()
 
-    def _fill(self) -> None:
+    def _start_waiting(self) -> None:
         while self._free and self._waiting:
             job = self._waiting.popleft()
             job.state, job._held = "running", True
@@ -160,9 +188,9 @@ class Queue:
             threading.Thread(target=self._run, args=(job,), daemon=True).start()
 
     def _run(self, job: Job[Any]) -> None:
-        error = LOST
+        error = job.crashed
         try:
-            job._go_on()
+            job._collect()
             error = ""
         except MhaVizError as refused:
             error = str(refused)
@@ -175,35 +203,34 @@ class Queue:
                     job.error, job.state = error, "failed"
                 elif job.state == "running":  # resumed just after its worker let go
                     self._enqueue(job)
-                self._let_go(job)
-                self._fill()
+                self._settle(job)
+                self._start_waiting()
 
-    def _let_go(self, job: Job[Any]) -> None:
-        """Tells those who wait that it is over, and frees what the work holds in memory."""
+    def _settle(self, job: Job[Any]) -> None:
+        """Wakes those who wait for a job that is over, and frees what its work holds in memory."""
         if not job.active:
             job.over.set()
             if not job._held:
-                job._work = iter(())
+                job._coming = iter(())
 
 
-queue = Queue()
-pages = Queue()  # for what a page cannot do without: it never waits for work beside the pages
-for one in (queue, pages):
-    atexit.register(one.close)  # torch ends the whole process where a thread is cut off within it
+background = Queue()  # for work that a page shows as it grows
+foreground = Queue()  # for what a page cannot do without: it never waits for background work
+atexit.register(background.close)  # torch ends the process if a thread is cut off inside it
+atexit.register(foreground.close)
 
 
 def start(name: str, job: Job[Any], to: Queue | None = None) -> None:
-    """Gives the job to the queue, or to another one, and to this session under a name.
+    """Submits the job to a queue, the background by default, and names it in this session.
 
-    One that ran under that name is stopped. Raises MhaVizError where too many
-    jobs wait already.
+    Stops the job that had that name. Raises MhaVizError when too many jobs wait already.
     """
-    (to or queue).submit(job)
+    (to or background).submit(job)
     before = st.session_state.get(_key(name))
     if before is not None:
         stop(before)
     st.session_state[_key(name)] = job
-    mine(name)  # so that it ends with the session, even within this run
+    find(name)  # so that it ends with the session, even within this run
 
 
 def stop(job: Job[Any]) -> None:
@@ -212,8 +239,8 @@ def stop(job: Job[Any]) -> None:
         job.queue.stop(job)
 
 
-def mine(name: str) -> Job[Any] | None:
-    """The job of that name in this session, if any; to ask for it says that its visitor is here."""
+def find(name: str) -> Job[Any] | None:
+    """The job of that name in this session, if any; asking for it keeps it alive."""
     job: Job[Any] | None = st.session_state.get(_key(name))
     if job is not None:
         job.seen = time.monotonic()
@@ -221,42 +248,42 @@ def mine(name: str) -> Job[Any] | None:
     return job
 
 
-def here() -> None:
-    """Says that the visitor is on some page: none of the jobs is abandoned meanwhile."""
+def keep_alive() -> None:
+    """Keeps all jobs of this session alive: its user is on some page."""
     for key in list(st.session_state):
         if isinstance(key, str) and key.startswith(PREFIX):
-            mine(key.removeprefix(PREFIX))
+            find(key.removeprefix(PREFIX))
 
 
 def forget(name: str) -> None:
-    """Stops the job of that name in this session, and lets go of what it found."""
+    """Stops the job of that name in this session and drops its results."""
     job = st.session_state.pop(_key(name), None)
     _lease().pop(name, None)
     if job is not None:
         stop(job)
 
 
-def told(job: Job[Any], what: str) -> str:
-    """How it stands, in words: `what` names the progress, as in "200 of 5,000 steps"."""
+def status(job: Job[Any], done: str) -> str:
+    """The job's state and times as text; `done` says how far it is: "200 of 5,000 steps"."""
     if job.state == "queued" and job.queue is not None:
         return f"Queued, position {job.queue.position(job)}"
     left = job.seconds_left
-    spent = f"{what} · {clock(job.spent)}"
+    spent = f"{done} · {clock(job.spent)}"
     if job.state == "running":
         return f"{spent}, about {clock(left)} left" if left is not None else f"{spent}, starting"
     return f"{job.state.capitalize()}: {spent}"
 
 
 def clock(seconds: float) -> str:
-    """Seconds, or minutes and seconds."""
+    """Seconds, or minutes and seconds, as text."""
     whole = round(seconds)
     return f"{whole} s" if whole < 100 else f"{whole // 60}:{whole % 60:02d} min"
 
 
-def leave(held: dict[str, Job[Any]]) -> None:
-    """Stops the jobs of a session after a while, unless its visitor was seen meanwhile.
+def release(held: dict[str, Job[Any]]) -> None:
+    """Stops the jobs of a closed session after a while, unless its user comes back.
 
-    A lost connection comes here as a closed tab does, but the visitor is back within seconds.
+    A lost connection ends here as a closed tab does, but the user is back within seconds.
     """
     for job in held.values():
         if job.active:
@@ -270,9 +297,9 @@ def _abandon(job: Job[Any], last_seen: float) -> None:
         stop(job)
 
 
-@st.cache_resource(scope="session", on_release=leave, show_spinner=False)
+@st.cache_resource(scope="session", on_release=release, show_spinner=False)
 def _lease() -> dict[str, Job[Any]]:
-    """What Streamlit lets go of when the session's tab is closed or loses its connection."""
+    """Streamlit releases it when the session's tab is closed or loses its connection."""
     return {}
 
 

@@ -8,8 +8,7 @@ import streamlit as st
 
 from mha_viz import checkpoints
 from mha_viz.app.messages import plain
-from mha_viz.app.work.progress import Reporter
-from mha_viz.app.work.waiting import ResultSlots, wait_for
+from mha_viz.app.work.progress import Reporter, ResultSlots, wait_for
 from mha_viz.model import Model
 from mha_viz.trace import Array, Cut, Trace
 

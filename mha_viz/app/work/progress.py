@@ -1,62 +1,64 @@
-"""Results of long work on a page: quick work is simply there, long work shows how far it is.
+"""Long work on a page: a row with its progress and a Stop button, and the results that come.
 
-What a job has found so far is drawn as it comes; it can be stopped, and what was found stays.
+A page shows results as they come, under a name that says what they depend on:
+
+    def work(report: Reporter) -> Iterator[float]:
+        for text in texts:
+            yield loss(text, on_progress=report)
+
+    losses, over = results(f"loss {key}", work, total=len(texts), what="texts", lane="loss")
+
+Or it waits for a single result that it cannot do without, kept for all users:
+
+    _traces = ResultSlots[Trace](8)
+    trace = wait_for(_traces(key), "Running the model", work, lane="text")  # None after a stop
+
+Quick work shows no progress. The work calls nothing of Streamlit; `report` takes the fraction of
+the next result that is done, and stops the work after a click on Stop. A user has one piece of
+work per lane: new work in a lane stops what still runs there.
 """
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Callable, Hashable, Iterator
+from functools import lru_cache
+from itertools import count
+from typing import Any, Generic, TypeVar
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from mha_viz.app.messages import problem
 from mha_viz.app.work import jobs
-from mha_viz.app.work.jobs import Job, Queue
+from mha_viz.app.work.jobs import Halt as Halt
+from mha_viz.app.work.jobs import Job
+from mha_viz.app.work.jobs import Reporter as Reporter
 from mha_viz.errors import MhaVizError
 
 T = TypeVar("T")
 QUICK = 0.5  # seconds that a page waits for work before it shows progress
+TICK, BLOCKING_TICK = 0.6, 0.2  # seconds between two looks at work beside the page, and before it
 MULTIPLY_ADDS = 3e11  # that start without being asked: seconds on one core
-TICK = 0.6  # seconds between two looks at it
-KEPT = 32  # results of a visitor; of more, the oldest are computed again when they are asked for
-
-
-class Halt(Exception):
-    """The visitor stopped the work in the middle of a result."""
-
-
-@dataclass
-class Reporter:
-    """What the work tells between two results: how much of the next one is done."""
-
-    share: float = 0.0
-    job: Job[Any] | None = None
-
-    def __call__(self, share: float) -> None:
-        """Takes the share; raises Halt where somebody has stopped the work."""
-        if self.job is not None and self.job.state == "stopped":
-            raise Halt
-        self.share = share
-
-
-Work = Callable[[Reporter], Iterator[T]]
+KEPT = 32  # results of a user; of more, the oldest are computed again when they are asked for
+_numbers = count()
 
 
 def results(
-    name: str, work: Work[T], *, total: int, what: str, cost: str = "", lane: str = ""
+    name: str,
+    work: Callable[[Reporter], Iterator[T]],
+    *,
+    total: int,
+    what: str,
+    cost: str = "",
+    lane: str = "",
 ) -> tuple[list[T], bool]:
-    """What the job of that name has found, and whether it is over.
+    """The results of the job of that name so far, and whether it is over.
 
-    A `lane` holds one job at a time: one that still runs there under another name is stopped.
-
-    A job that is not there yet is started: at once, or, where `cost` says what it takes, when the
-    visitor presses a button. `what` names its results ("texts"). A failure is said on the page.
+    Starts the job if there is none yet: at once or, if `cost` says what it takes, after a click
+    on a button. `what` names the results ("texts"). The page says why a job failed.
     """
     if lane:
-        leave(lane, unless=name)
-        st.session_state[f"lane {lane}"] = name
-    job: Job[T] | None = jobs.mine(name)
+        _enter(lane, name)
+    job: Job[T] | None = jobs.find(name)
     _keep(name)
     if job is None:
         again = st.session_state.pop(f"again {name}", False)
@@ -64,99 +66,158 @@ def results(
             st.caption(cost)
             return [], False
         try:
-            job = begin(name, work, total)
+            job = Job(work, total=total)
+            jobs.start(name, job)
         except MhaVizError as error:
             problem(str(error))
             return [], False
-        _wait(job)
+        job.over.wait(QUICK)
     if job.active:
         _watch(name, what, len(job.results))
     elif job.state == "stopped":
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(f"Stopped after {len(job.results)} of {job.total} {what}.", width="content")
-            st.button("Start again", on_click=_forget, args=(name,), key=f"restart {name}")
+        _stopped(f"Stopped after {len(job.results)} of {job.total} {what}.", name, _start_again)
     elif job.state == "failed":
         problem(job.error)
-        st.button("Start again", on_click=_forget, args=(name,), key=f"restart {name}")
+        _start_button(name, _start_again)
     return list(job.results), not job.active
 
 
+class ResultSlot(Generic[T]):
+    """A slot for a result shared by all users; empty until the first computation finishes."""
+
+    def __init__(self) -> None:
+        self.result: T | None = None
+        self.name = f"slot {next(_numbers)}"
+
+
+class ResultSlots(Generic[T]):
+    """A slot for each key; the `most` that were asked for last are kept."""
+
+    def __init__(self, most: int) -> None:
+        self._slot = lru_cache(most)(lambda key: ResultSlot[T]())
+
+    def __call__(self, *key: Hashable) -> ResultSlot[T]:
+        """The slot of that key."""
+        return self._slot(key)
+
+
+def wait_for(
+    slot: ResultSlot[T], what: str, work: Callable[[Reporter], T], *, lane: str
+) -> T | None:
+    """The result, from its slot or computed now; None after the page has said why there is none.
+
+    The work runs beside the script, which waits for it. Any other click of the user ends the
+    waiting at once; the work continues until the next run asks for something else in its lane.
+    """
+    box = st.empty()  # always, so that the rest of the page keeps its place
+    if slot.result is not None:
+        return slot.result
+    name = slot.name
+    _enter(lane, name)
+    job: Job[T] | None = jobs.find(name)
+    if job is None:
+        try:
+            job = Job(lambda report: iter([work(report)]), total=1)
+            jobs.start(name, job, jobs.foreground)
+        except MhaVizError as error:
+            problem(str(error))
+            return None
+    if not job.over.wait(QUICK):
+        _block(box, name, job, what)
+    if job.state == "stopped":
+        with box:
+            _stopped(f"Stopped: {what}.", name, jobs.forget)
+        return None
+    jobs.forget(name)
+    if job.state == "failed":
+        problem(job.error)
+        return None
+    slot.result = job.results[0]
+    return slot.result
+
+
+def was_stopped(slot: ResultSlot[Any]) -> bool:
+    """Whether the user stopped the work for this slot; if not, and it is empty, it failed."""
+    return jobs.find(slot.name) is not None
+
+
+def may_start(key: str, multiply_adds: float, label: str, text: str) -> bool:
+    """Whether the work under `key` may run now: it is quick, or the user asked for it.
+
+    Otherwise shows the text and a button with that label.
+    """
+    allowed = st.session_state.setdefault("allowed to start", set())
+    if multiply_adds <= MULTIPLY_ADDS or key in allowed:
+        return True
+    st.markdown(text)
+    return st.button(label, on_click=allowed.add, args=(key,), type="primary", key=f"start {label}")
+
+
+def leave(lane: str) -> None:
+    """Stops what still runs in a lane, since nobody looks at it; finished results stay."""
+    before = st.session_state.get(f"lane {lane}")
+    job = jobs.find(before) if before else None
+    if job is not None and job.active:
+        jobs.forget(before)
+
+
+def row(job: Job[Any], text: str, *, key: str) -> DeltaGenerator:
+    """A bar with the job's share and a text, and a Stop button; returns the bar."""
+    bar = st.progress(job.share, text)
+    st.button("Stop", on_click=jobs.stop, args=(job,), key=f"stop {key}", icon=":material/stop:")
+    return bar
+
+
+def _enter(lane: str, name: str) -> None:
+    if st.session_state.get(f"lane {lane}") != name:
+        leave(lane)
+    st.session_state[f"lane {lane}"] = name
+
+
 def _keep(name: str) -> None:
-    """Remembers which results were looked at last, and lets go of what nobody looks at any more."""
+    """Remembers which results were shown last, and drops those that were not for long."""
     names: list[str] = st.session_state.setdefault("results kept", [])
     if name in names:
         names.remove(name)
     names.append(name)
     while len(names) > KEPT:
-        oldest = names.pop(0)
-        jobs.forget(oldest)
-        st.session_state.pop(f"told {oldest}", None)
-
-
-def leave(lane: str, *, unless: str = "") -> None:
-    """Stops what still runs in a lane, since nobody looks at it; what is finished stays."""
-    before = st.session_state.get(f"lane {lane}")
-    if before is None or before == unless:
-        return
-    job = jobs.mine(before)
-    if job is not None and job.active:
-        stop(before)
-        jobs.forget(before)
-
-
-def may_start(key: str, multiply_adds: float, label: str, words: str) -> bool:
-    """Whether the work under `key` may run now: it is quick, or the visitor asked for it."""
-    asked = st.session_state.setdefault("asked_for", set())
-    if multiply_adds <= MULTIPLY_ADDS or key in asked:
-        return True
-    st.markdown(words)
-    return st.button(label, on_click=asked.add, args=(key,), type="primary", key=f"start {label}")
-
-
-def begin(name: str, work: Work[T], total: int, to: Queue | None = None) -> Job[T]:
-    """A new job of that name. Raises MhaVizError where too many wait already."""
-    report = Reporter()
-    report.job = job = Job(_until_halted(work, report), total=total)
-    st.session_state[f"told {name}"] = report
-    jobs.start(name, job, to)
-    return job
-
-
-def _until_halted(work: Work[T], report: Reporter) -> Iterator[T]:
-    try:
-        for result in work(report):
-            report.share = 0.0
-            yield result
-    except Halt:
-        return
-
-
-def _wait(job: Job[T]) -> None:
-    end = time.monotonic() + QUICK
-    while job.active and time.monotonic() < end:
-        time.sleep(0.01)
+        jobs.forget(names.pop(0))
 
 
 @st.fragment(run_every=TICK)
 def _watch(name: str, what: str, drawn: int) -> None:
-    job = jobs.mine(name)
+    """The row beside a job; the whole page runs again when there are more results."""
+    job = jobs.find(name)
     if job is None:
         return
     if not job.active or len(job.results) != drawn:
         st.rerun()
-    report: Reporter = st.session_state[f"told {name}"]
-    share = min(1.0, (len(job.results) + report.share) / max(job.total, 1))
-    st.progress(share, jobs.told(job, f"{len(job.results)} of {job.total} {what}"))
-    st.button("Stop", on_click=stop, args=(name,), key=f"stop {name}", icon=":material/stop:")
+    row(job, jobs.status(job, f"{len(job.results)} of {job.total} {what}"), key=name)
 
 
-def stop(name: str) -> None:
-    """Stops the job of that name; what it found stays."""
-    job = jobs.mine(name)
-    if job is not None:
-        jobs.stop(job)
+def _block(box: DeltaGenerator, name: str, job: Job[Any], what: str) -> None:
+    """The row while the script waits; if the user clicks something, Streamlit ends the run here."""
+    begun = time.monotonic() - QUICK
+    with box.container():
+        bar = row(job, f"{what}…", key=name)
+    while True:
+        queued = " (waiting in the queue)" if job.state == "queued" else ""
+        bar.progress(job.share, f"{what}…{queued} {jobs.clock(time.monotonic() - begun)}")
+        if job.over.wait(BLOCKING_TICK):
+            break
+    box.empty()
 
 
-def _forget(name: str) -> None:
+def _stopped(text: str, name: str, start_again: Callable[[str], None]) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(text, width="content")
+        _start_button(name, start_again)
+
+
+def _start_button(name: str, start_again: Callable[[str], None]) -> None:
+    st.button("Start again", on_click=start_again, args=(name,), key=f"restart {name}")
+
+
+def _start_again(name: str) -> None:
     jobs.forget(name)
     st.session_state[f"again {name}"] = True

@@ -8,8 +8,7 @@ from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import check_link, segmented_control
 from mha_viz.app.widgets.download_buttons import download_matrix
-from mha_viz.app.work.progress import Reporter
-from mha_viz.app.work.waiting import ResultSlots, wait_for
+from mha_viz.app.work.progress import Reporter, ResultSlots, wait_for
 from mha_viz.figures.heatmap import head_heatmap
 from mha_viz.figures.theme import NORMAL, STAGE, THEMES
 from mha_viz.figures.window import Window

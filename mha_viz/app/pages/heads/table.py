@@ -16,8 +16,7 @@ from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.tables import table
-from mha_viz.app.work.progress import Reporter, results
-from mha_viz.app.work.waiting import ResultSlots, wait_for
+from mha_viz.app.work.progress import Reporter, ResultSlots, results, wait_for
 from mha_viz.export import head_table
 from mha_viz.figures.head_map import head_map
 from mha_viz.head import Head

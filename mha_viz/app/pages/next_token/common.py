@@ -1,8 +1,7 @@
-"""What the parts of the Next token page share: the positions that are drawn, names, and work."""
+"""What the parts of the Next token page share: the positions that are drawn, and names."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import plotly.graph_objects as go
@@ -11,12 +10,9 @@ from numpy.typing import NDArray
 
 from mha_viz.app.view import View
 from mha_viz.app.widgets.chart import chart
-from mha_viz.app.work import jobs
-from mha_viz.app.work.progress import Work, results
 from mha_viz.export import table_csv
 from mha_viz.trace import Array
 
-T = TypeVar("T")
 _SIGHT = (Path(__file__).parent / "sight.js").read_text(encoding="utf-8")
 COLUMNS, ON_STAGE = 18, 14  # positions side by side; more would leave too little of each token
 
@@ -114,13 +110,3 @@ def table_button(
         label, lambda: table_csv(*make()), name, "text/csv", key=f"csv_{name}", on_click="ignore",
         icon=":material/download:",
     )  # fmt: skip
-
-
-def found(lane: str, name: str, work: Work[T], *, total: int, what: str) -> tuple[list[T], bool]:
-    """The results of `work` so far, and whether it is over; a lane holds one piece of work."""
-    state = st.session_state
-    before = state.get(f"in {lane}")
-    if before is not None and before != name:
-        jobs.forget(before)
-    state[f"in {lane}"] = name
-    return results(name, work, total=total, what=what)

@@ -11,14 +11,14 @@ from mha_viz.analysis import predictions
 from mha_viz.analysis.generation import GREEDY, Sampling
 from mha_viz.analysis.predictions import Step
 from mha_viz.app.messages import escaped, notice, plain, problem
-from mha_viz.app.pages.next_token.common import found, names, table_button
+from mha_viz.app.pages.next_token.common import names, table_button
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.chips import Chip, chips
 from mha_viz.app.widgets.choices import check_link, number_input, segmented_control
 from mha_viz.app.widgets.stepper import steps
-from mha_viz.app.work.progress import Reporter
+from mha_viz.app.work.progress import Reporter, results
 from mha_viz.errors import HeadNotFound, MhaVizError
 from mha_viz.figures.candidates import candidates_figure, height, told
 from mha_viz.figures.scale import position
@@ -143,7 +143,7 @@ def _made(view: View, plan: Plan, n: int) -> list[Step]:
                 model, ids, n, sampling=plan.sampling, n_candidates=k, on_progress=report
             )
 
-    made, _ = found("go on", f"go on {view.trace_key} {plan}", work, total=n, what="tokens")
+    made, _ = results(f"go on {view.trace_key} {plan}", work, total=n, what="tokens", lane="go on")
     return made
 
 

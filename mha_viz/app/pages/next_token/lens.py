@@ -11,7 +11,6 @@ from mha_viz.app.messages import escaped
 from mha_viz.app.pages.next_token.common import (
     drawn,
     following,
-    found,
     in_rows,
     names,
     next_ids,
@@ -24,7 +23,7 @@ from mha_viz.app.pages.next_token.common import (
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.choices import segmented_control
-from mha_viz.app.work.progress import Reporter
+from mha_viz.app.work.progress import Reporter, results
 from mha_viz.figures.token_grid import Grid, height, token_grid
 
 TOP = 5  # tokens of each cell that the hover tells
@@ -66,9 +65,9 @@ def _layers(view: View, at: range) -> list[Predictions]:
         k = min(TOP, model.config.vocab_size)
         yield from predictions.lens(model, ids, at, k, on_progress=report)
 
-    layers, _ = found(
-        "lens", f"lens {view.trace_key} {at.start} {at.stop}", work,
-        total=model.config.n_layers + 1, what="layers",
+    layers, _ = results(
+        f"lens {view.trace_key} {at.start} {at.stop}", work,
+        total=model.config.n_layers + 1, what="layers", lane="lens"
     )  # fmt: skip
     return layers
 

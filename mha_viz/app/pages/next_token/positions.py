@@ -15,7 +15,6 @@ from mha_viz.app.pages.next_token.common import (
     COLUMNS,
     drawn,
     following,
-    found,
     in_rows,
     names,
     next_ids,
@@ -29,7 +28,7 @@ from mha_viz.app.pages.next_token.common import (
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.choices import segmented_control
-from mha_viz.app.work.progress import Reporter
+from mha_viz.app.work.progress import Reporter, results
 from mha_viz.figures.token_grid import Grid, height, token_grid
 
 KEPT = 10  # likeliest tokens of each position
@@ -58,9 +57,9 @@ def _expected(view: View) -> Predictions | None:
             model, ids, min(KEPT, model.config.vocab_size), on_progress=report
         )
 
-    parts, _ = found(
-        "positions", f"expected {view.trace_key}", work, total=-(-len(ids) // POSITIONS),
-        what=f"parts of {POSITIONS} tokens",
+    parts, _ = results(
+        f"expected {view.trace_key}", work, total=-(-len(ids) // POSITIONS),
+        what=f"parts of {POSITIONS} tokens", lane="positions"
     )  # fmt: skip
     return predictions.join(parts) if parts else None
 

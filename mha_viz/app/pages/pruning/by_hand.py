@@ -14,8 +14,7 @@ from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.reference_text import Reference
-from mha_viz.app.work.progress import Reporter
-from mha_viz.app.work.waiting import ResultSlot, ResultSlots, wait_for
+from mha_viz.app.work.progress import Reporter, ResultSlot, ResultSlots, wait_for
 from mha_viz.errors import MhaVizError
 from mha_viz.figures.predictions import compare_predictions
 from mha_viz.figures.token_losses import token_losses

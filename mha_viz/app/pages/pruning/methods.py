@@ -6,8 +6,7 @@ from mha_viz.app.view import View
 from mha_viz.app.widgets.chart import record_settings
 from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.reference_text import Reference
-from mha_viz.app.work.progress import Reporter
-from mha_viz.app.work.waiting import ResultSlots, wait_for
+from mha_viz.app.work.progress import Reporter, ResultSlots, wait_for
 from mha_viz.pruning import METHODS, ZERO, Method, Replacement, make_replacement
 
 _fills = ResultSlots[Replacement](16)

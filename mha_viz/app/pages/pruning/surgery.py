@@ -18,9 +18,7 @@ from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.tables import table
-from mha_viz.app.work import jobs
-from mha_viz.app.work.progress import Halt, Reporter
-from mha_viz.app.work.waiting import ResultSlot, ResultSlots, wait_for
+from mha_viz.app.work.progress import Halt, Reporter, ResultSlot, ResultSlots, wait_for, was_stopped
 from mha_viz.errors import MhaVizError
 from mha_viz.model import Model
 from mha_viz.pruning import Head
@@ -134,7 +132,7 @@ def _save_here(ways: dict[str, Callable[[Path], None]], of: str) -> None:
 
     if saved := wait_for(slot, f"Writing {name.lower()}", work, lane="saving"):
         st.success(f"Saved in {saved}. Type the folder as Model to open it.")
-    elif jobs.mine(slot.name) is None:  # it failed, and is not tried again by itself
+    elif not was_stopped(slot):  # it failed, and is not tried again by itself
         del st.session_state["saving"]
 
 

@@ -13,8 +13,7 @@ from mha_viz.app.widgets.choices import text_area
 from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.reference_text import Reference
 from mha_viz.app.widgets.tables import table
-from mha_viz.app.work.progress import Reporter
-from mha_viz.app.work.waiting import ResultSlots, wait_for
+from mha_viz.app.work.progress import Reporter, ResultSlots, wait_for
 from mha_viz.errors import MhaVizError, TextError
 from mha_viz.pruning import ZERO, Head, Prompt, Replacement, make_replacement
 

@@ -13,8 +13,7 @@ from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.download_buttons import download_matrix
-from mha_viz.app.work.progress import Reporter
-from mha_viz.app.work.waiting import ResultSlots, wait_for
+from mha_viz.app.work.progress import Reporter, ResultSlots, wait_for
 from mha_viz.figures.predictions import compare_predictions
 from mha_viz.figures.values import matrix_heatmap
 from mha_viz.lessons.bugs import FAULTS, divergence, run_with

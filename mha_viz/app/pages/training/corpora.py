@@ -9,8 +9,7 @@ from functools import lru_cache
 import streamlit as st
 
 from mha_viz.app.messages import notice, problem
-from mha_viz.app.work import jobs
-from mha_viz.app.work.waiting import ResultSlot, wait_for
+from mha_viz.app.work.progress import ResultSlot, wait_for, was_stopped
 from mha_viz.assets import ASSETS
 from mha_viz.errors import MhaVizError, SourceError, TextError
 from mha_viz.lessons.char_model import MAX_VOCABULARY, MIN_CHARACTERS, vocabulary_of
@@ -121,7 +120,7 @@ def _shakespeare() -> Text | None:
         lambda report: _text("Tiny Shakespeare", fetch()),
         lane="shakespeare",
     )
-    if found is None and jobs.mine(_fetched.name) is None:
+    if found is None and not was_stopped(_fetched):
         state["asked_for_shakespeare"] = False
         _offer()
     return found

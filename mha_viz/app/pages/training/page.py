@@ -68,7 +68,7 @@ def choices() -> Plan | None:
 
 def controls(plan: Plan | None) -> None:
     """Start, or pause and stop what runs."""
-    job, queue = jobs.mine("training"), jobs.queue
+    job, queue = jobs.find("training"), jobs.background
     with st.container(horizontal=True):
         if job is None or not job.active:
             _button("Start", "play_arrow", _start, plan, primary=True)
@@ -82,12 +82,12 @@ def controls(plan: Plan | None) -> None:
 
 def board(view: View, plan: Plan | None) -> None:
     """Progress, curves, patterns and losses; it renews itself while a training goes on."""
-    goes_on = _goes_on(jobs.mine("training"))
+    goes_on = _goes_on(jobs.find("training"))
     st.fragment(_board, run_every=TICK if goes_on else None)(view, plan, goes_on)
 
 
 def _board(view: View, plan: Plan | None, went_on: bool) -> None:
-    job: Job[Report] | None = jobs.mine("training")
+    job: Job[Report] | None = jobs.find("training")
     if went_on and not _goes_on(job):
         st.rerun()  # the buttons stand outside of what is renewed
     if word := st.session_state.pop("train_refused", ""):
@@ -177,8 +177,8 @@ def _button(
 def _start(plan: Plan) -> None:
     try:
         corpus = read_corpus(plan.text.content)
-        work = side_by_side(plan.settings, corpus)
-        jobs.start("training", Job(work, total=plan.n_reports))
+        job = Job(lambda report: side_by_side(plan.settings, corpus), total=plan.n_reports)
+        jobs.start("training", job)
         st.session_state["trained"] = replace(plan, sample=corpus.sample)
     except MhaVizError as error:
         st.session_state["train_refused"] = str(error)
@@ -196,7 +196,7 @@ def _progress(job: Job[Report] | None, plan: Plan, reports: Sequence[Report]) ->
     if job.state == "failed":
         problem(job.error)
     done = reports[-1][1].step if reports else 0
-    words = jobs.told(job, f"{done:,} of {plan.steps:,} steps")
+    words = jobs.status(job, f"{done:,} of {plan.steps:,} steps")
     if job.active:
         st.progress(job.share, text=words)
     else:

@@ -16,8 +16,7 @@ from mha_viz.app.widgets.choices import number_input, segmented_control
 from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.stepper import steps
 from mha_viz.app.widgets.tables import facts
-from mha_viz.app.work.progress import Reporter, may_start
-from mha_viz.app.work.waiting import ResultSlots, wait_for
+from mha_viz.app.work.progress import Reporter, ResultSlots, may_start, wait_for
 from mha_viz.figures.cache_sizes import Cached, cache_sizes_figure, in_bytes
 from mha_viz.figures.cache_sizes import height as sizes_height
 from mha_viz.figures.cache_steps import State, cache_figure

@@ -14,8 +14,7 @@ from mha_viz.app.widgets.chart import chart, square
 from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.stepper import steps
-from mha_viz.app.work.progress import Reporter
-from mha_viz.app.work.waiting import ResultSlots, wait_for
+from mha_viz.app.work.progress import Reporter, ResultSlots, wait_for
 from mha_viz.attention import attention_scores, causal_mask, masked_softmax
 from mha_viz.figures.cache_sizes import in_bytes
 from mha_viz.figures.lines import Line, Ticks, line_chart

@@ -5,18 +5,19 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from mha_viz.app.work import jobs
-from mha_viz.app.work.jobs import LOST, Job, Queue, clock, told
+from mha_viz.app.work.jobs import CRASHED, Job, Queue, Reporter, clock, status
 from mha_viz.errors import MhaVizError, TextError
 
 
 @pytest.fixture(autouse=True)
 def _an_idle_queue(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "queue", Queue())
+    monkeypatch.setattr(jobs, "background", Queue())
 
 
 class Gate:
@@ -27,7 +28,7 @@ class Gate:
         self.permits = threading.Semaphore(0)
         self.running = 0
 
-    def work(self) -> Iterator[int]:
+    def work(self, report: Reporter) -> Iterator[int]:
         for i in range(self.n):
             self.running += 1
             assert self.running == 1, "two workers at once"
@@ -36,7 +37,7 @@ class Gate:
             yield i
 
     def job(self) -> Job[int]:
-        return Job(self.work(), total=self.n)
+        return Job(self.work, total=self.n)
 
     def let(self, n: int = 1) -> None:
         self.permits.release(n)
@@ -50,7 +51,7 @@ def until(true: Callable[[], bool]) -> None:
 
 
 def test_results_come_in_order_and_the_job_is_done() -> None:
-    queue, job = Queue(), Job(iter(range(100)), total=100)
+    queue, job = Queue(), Job(lambda report: iter(range(100)), total=100)
     queue.submit(job)
     until(lambda: job.state == "done")
     assert job.results == list(range(100))
@@ -104,13 +105,13 @@ def test_a_paused_job_gives_its_worker_to_another_and_goes_on_where_it_was() -> 
 
 
 def test_pausing_and_resuming_at_any_moment_loses_and_doubles_nothing() -> None:
-    def count() -> Iterator[int]:
+    def count(report: Reporter) -> Iterator[int]:
         for i in range(3_000):
             if i % 50 == 0:
                 time.sleep(0.001)
             yield i
 
-    queue, job = Queue(workers=2), Job(count(), total=3_000)
+    queue, job = Queue(workers=2), Job(count, total=3_000)
     queue.submit(job)
     while job.active:
         queue.pause(job)
@@ -121,14 +122,14 @@ def test_pausing_and_resuming_at_any_moment_loses_and_doubles_nothing() -> None:
 
 def test_a_job_resumed_while_its_worker_lets_go_is_taken_up_again() -> None:
     class Slow(Job[int]):
-        def _go_on(self) -> None:
-            super()._go_on()
+        def _collect(self) -> None:
+            super()._collect()
             let_go.set()
             assert resumed.wait(timeout=20)
 
     let_go, resumed = threading.Event(), threading.Event()
     queue, gate = Queue(workers=1), Gate(3)
-    job = Slow(gate.work(), total=3)
+    job = Slow(gate.work, total=3)
     queue.submit(job)
     queue.pause(job)
     gate.let()
@@ -159,7 +160,7 @@ def test_a_stopped_job_lets_go_of_what_its_work_holds(when: str) -> None:
     class Model:
         pass
 
-    def work(model: Model) -> Iterator[int]:
+    def work(model: Model, report: Reporter) -> Iterator[int]:
         yield from range(10)
         time.sleep(0.01)
         yield id(model)
@@ -169,7 +170,7 @@ def test_a_stopped_job_lets_go_of_what_its_work_holds(when: str) -> None:
         queue.submit(gate.job())
     model = Model()
     alive = weakref.ref(model)
-    job = Job(work(model), total=11)
+    job = Job(partial(work, model), total=11)
     del model
     queue.submit(job)
     if when == "paused":
@@ -181,11 +182,11 @@ def test_a_stopped_job_lets_go_of_what_its_work_holds(when: str) -> None:
 
 
 def test_a_refusal_is_told_and_what_was_found_is_kept() -> None:
-    def work() -> Iterator[int]:
+    def work(report: Reporter) -> Iterator[int]:
         yield 1
         raise TextError("The text is too short. Give a longer one.")
 
-    queue, job = Queue(), Job(work(), total=2)
+    queue, job = Queue(), Job(work, total=2)
     queue.submit(job)
     until(lambda: job.state == "failed")
     assert job.error == "The text is too short. Give a longer one."
@@ -194,15 +195,15 @@ def test_a_refusal_is_told_and_what_was_found_is_kept() -> None:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_an_unforeseen_error_ends_the_job_with_a_word_and_the_queue_goes_on() -> None:
-    def work() -> Iterator[int]:
+    def work(report: Reporter) -> Iterator[int]:
         yield 1
         raise RuntimeError("secret")
 
-    queue, job = Queue(workers=1), Job(work(), total=2)
+    queue, job = Queue(workers=1), Job(work, total=2)
     queue.submit(job)
     until(lambda: job.state == "failed")
-    assert job.error == LOST
-    after = Job(iter([1]), total=1)
+    assert job.error == CRASHED
+    after = Job(lambda report: iter([1]), total=1)
     queue.submit(after)
     until(lambda: after.state == "done")
 
@@ -240,8 +241,8 @@ def test_a_closed_tab_stops_its_jobs_after_a_while(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(jobs, "GRACE", 0.05)
     gate = Gate()
     job = gate.job()
-    jobs.queue.submit(job)
-    jobs.leave({"training": job})
+    jobs.background.submit(job)
+    jobs.release({"training": job})
     until(lambda: job.state == "stopped")
     gate.let()
 
@@ -250,7 +251,7 @@ def test_a_job_belongs_to_its_session_as_soon_as_it_starts() -> None:
     def script() -> None:
         from mha_viz.app.work import jobs
 
-        jobs.start("at once", jobs.Job(iter([1]), total=1), jobs.pages)
+        jobs.start("at once", jobs.Job(lambda report: iter([1]), total=1), jobs.foreground)
         assert "at once" in jobs._lease()
 
     assert not AppTest.from_function(script).run().exception
@@ -260,8 +261,8 @@ def test_a_lost_connection_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(jobs, "GRACE", 0.05)
     gate = Gate(1)
     job = gate.job()
-    jobs.queue.submit(job)
-    jobs.leave({"training": job})
+    jobs.background.submit(job)
+    jobs.release({"training": job})
     job.seen = time.monotonic()  # the page runs again
     time.sleep(0.2)
     assert job.state == "running"
@@ -270,19 +271,19 @@ def test_a_lost_connection_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_how_a_job_stands_is_told_in_words() -> None:
-    queue = jobs.queue
+    queue = jobs.background
     gates = [Gate(2) for _ in range(jobs.WORKERS + 2)]
     mine = [gate.job() for gate in gates]
     for job in mine:
         queue.submit(job)
-    assert told(mine[-1], "0 steps") == "Queued, position 2"
-    assert "starting" in told(mine[0], "0 of 2 steps")
+    assert status(mine[-1], "0 steps") == "Queued, position 2"
+    assert "starting" in status(mine[0], "0 of 2 steps")
     gates[0].let()
     until(lambda: len(mine[0].results) == 1)
-    assert told(mine[0], "1 of 2 steps").startswith("1 of 2 steps · 0 s, about 0 s left")
+    assert status(mine[0], "1 of 2 steps").startswith("1 of 2 steps · 0 s, about 0 s left")
     for job in mine:
         queue.stop(job)
-    assert told(mine[0], "1 of 2 steps") == "Stopped: 1 of 2 steps · 0 s"
+    assert status(mine[0], "1 of 2 steps") == "Stopped: 1 of 2 steps · 0 s"
     for gate in gates:
         gate.let(2)
     assert [clock(s) for s in (0.4, 99.4, 100, 725)] == ["0 s", "99 s", "1:40 min", "12:05 min"]
