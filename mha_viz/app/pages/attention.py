@@ -1,4 +1,4 @@
-"""What the Attention page is made of: cached figures, and the words above and below them."""
+"""The Attention page: every head of every layer, and the selected head token by token."""
 
 from functools import partial
 
@@ -10,187 +10,165 @@ from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart, load_plotly, steady
 from mha_viz.app.widgets.token_strip import token_strip
+from mha_viz.app.widgets.zoom import reset_zoom_button
 from mha_viz.app.work import models
 from mha_viz.export import Table
 from mha_viz.figures.grid import head_grid, thumbnail_size
 from mha_viz.figures.heatmap import head_heatmap
-from mha_viz.figures.scale import Scale
-from mha_viz.figures.theme import NORMAL, STAGE, THEMES
 from mha_viz.figures.window import Window, whole
 from mha_viz.heads import summary
-from mha_viz.trace import Array, Trace
+from mha_viz.trace import Array
 
-LEAST = 0.005  # a weight that two digits can tell from none
+LEAST_READ_OUT = 0.005  # smaller weights would be read out as 0.00
+N_READ_OUT = 3  # keys
 
 
 def show(view: View) -> None:
-    """The text, all heads of all layers, and the chosen head token by token."""
+    """The tokens, a thumbnail of every head, and the pattern of the selected head."""
     token_strip(view)
     left, right = st.columns(2, gap="small")
     with left:
         caption(
-            "All heads",
-            "layers down, heads across",
-            "; each thumbnail is one head's triangle of weights.",
+            "All heads", "Each thumbnail is one head's pattern.", " Rows: layers. Columns: heads."
         )
-        grid(view)
-        measures(view)
+        _grid(view)
+        _measures(view)
     with right:
-        caption(
-            view.at.label,
-            "a row asks, a column is read",
-            "; each row adds up to 1.",
-        )
-        heatmap(view)
-        zoomed(view)
-    how_to_read()
+        caption(view.at.label, "Each row shows what one token looks at", "; a row adds up to 1.")
+        _pattern(view)
+        reset_zoom_button(view)
+        _explain_pooling(view)
+    _how_to_read()
 
 
-def grid(view: View) -> None:
-    """All heads of all layers; a click chooses one."""
+def _grid(view: View) -> None:
+    """All heads of all layers; a click selects one."""
     trace = view.trace
-    pooled = models.thumbnails(view.trace_key, thumbnail_size(trace.n_heads), trace)
-    if pooled is None:
+    thumbnails = models.thumbnails(view.trace_key, thumbnail_size(trace.n_heads), trace)
+    if thumbnails is None:
         load_plotly()  # the heatmap needs it
         return
-    figure = _grid_figure(
-        view.trace_key, view.scale, view.dim_sink, view.stage, view.theme.name, _trace=trace,
-        _pooled=pooled,
-    )  # fmt: skip
+    key = (view.trace_key, view.scale, view.dim_sink, view.stage, view.theme.name)
     with st.container(key="grid_box", height="stretch"):
         chart(
-            figure, key="head_grid", height="stretch",
-            # The same for every head, so that a choice of another one sends nothing anew.
-            alt=f"Patterns of {trace.n_layers} layers with {trace.n_heads} heads each.",
-            name="all-heads", table=partial(_grid_table, pooled),
-        )  # fmt: skip
-
-
-def heatmap(view: View) -> None:
-    """The chosen head, or the part of it that is zoomed in on."""
-    figure = _map_figure(
-        view.trace_key, view.layer, view.head, view.window,
-        view.scale, view.dim_sink, view.stage, view.theme.name, _trace=view.trace,
-    )  # fmt: skip
-    with st.container(key="map_box", height="stretch"):
-        steady(figure, key="head_map", alt=_alt(view))
-
-
-def measures(view: View) -> None:
-    """What the chosen head does on this text, in four bars and a number."""
-    if view.trace.n_layers > 0.6 * view.trace.n_heads + 1:
-        return  # the grid fills the column
-    found = summary(_pattern(view))
-    if view.trace.n_tokens < 2:
-        caption("", "Measures of a head need at least two tokens.")
-        return
-    rows = [
-        ("to the first token", found.first_token),
-        ("to the previous token", found.previous_token),
-        ("to itself", found.itself),
-        ("spread (entropy)", found.entropy),
-    ]
-    bars = "".join(
-        f'<span>{name}</span><i style="--w:{value:.3f}"></i><b>{value:.2f}</b>'
-        for name, value in rows
-    )
-    with st.container(key="measures"):
-        caption(
-            view.at.label,
-            f"on this text, mean over tokens 1 to {view.trace.n_tokens - 1}; it looks "
-            f"{found.distance:.1f} tokens back on average.",
+            _grid_figure(key, _view=view, _thumbnails=thumbnails),
+            key="head_grid",
+            height="stretch",
+            # No word on the selected head, so that selecting another one sends nothing again.
+            alt=f"Patterns of all heads: {trace.n_layers} layers, {trace.n_heads} heads per layer.",
+            name="all-heads",
+            table=partial(_grid_table, thumbnails),
         )
-        st.html(f'<div class="measures">{bars}</div>')
-
-
-def how_to_read() -> None:
-    """What the commonest shapes mean."""
-    with st.container(key="how_to_read"):
-        caption(
-            "How to read this.",
-            "A line just under the diagonal: the token before. A strong first column: the sink, "
-            "where a head rests. A shifted diagonal: induction, what followed last time.",
-        )
-
-
-def zoomed(view: View) -> None:
-    """Says what part is shown and how to come back, while the heatmap is zoomed or pooled."""
-    window = view.window
-    T = view.trace.n_tokens
-    block = (window or whole(T)).block
-    if window is not None:
-        st.button("Whole pattern", on_click=_unzoom, icon=":material/zoom_out_map:", key="unzoom")
-    if block > 1:
-        st.caption(
-            f"{T:,} tokens: each cell is the largest weight of {block} × {block} tokens. "
-            "Drag over a part to see it token by token."
-        )
-
-
-def _unzoom() -> None:
-    st.session_state["window"] = None
-    st.session_state["focus_seq"] = st.session_state.get("focus_seq", 0) + 1
-
-
-def _pattern(view: View) -> Array:
-    return models.pattern(view.trace_key, view.layer, view.head, view.trace)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _grid_figure(
-    trace_key: str, scale: Scale, dim_sink: bool, stage: bool, theme: str, *, _trace: Trace,
-    _pooled: Array,
-) -> go.Figure:  # fmt: skip
+def _grid_figure(key: tuple[str | bool, ...], *, _view: View, _thumbnails: Array) -> go.Figure:
+    del key  # names the figure in the cache
+    n_tokens, n_heads = _view.trace.n_tokens, _view.trace.n_heads
     return head_grid(
-        _pooled,
-        THEMES[theme],
-        scale=scale,
-        block=-(-_trace.n_tokens // thumbnail_size(_trace.n_heads)),
-        dim_sink=dim_sink,
-        sizes=STAGE if stage else NORMAL,
+        _thumbnails,
+        _view.theme,
+        scale=_view.scale,
+        block=-(-n_tokens // thumbnail_size(n_heads)),
+        dim_sink=_view.dim_sink,
+        sizes=_view.sizes,
     )
 
 
-def _grid_table(pooled: Array) -> Table:
-    """The weights that the grid shows, pooled as they are there."""
-    side = pooled.shape[-1]
+def _grid_table(thumbnails: Array) -> Table:
+    """The weights in the thumbnails, pooled as drawn."""
+    side = thumbnails.shape[-1]
     rows = [
-        [layer, head, query, key, float(pooled[layer, head, query, key])]
-        for layer, head in np.ndindex(pooled.shape[:2])
+        [layer, head, query, key, float(thumbnails[layer, head, query, key])]
+        for layer, head in np.ndindex(thumbnails.shape[:2])
         for query in range(side)
         for key in range(query + 1)
     ]
     return ["layer", "head", "query block", "key block", "weight"], rows
 
 
+def _measures(view: View) -> None:
+    """What the selected head does on this text: four bars and its mean distance."""
+    trace = view.trace
+    if trace.n_layers > 0.6 * trace.n_heads + 1:
+        return  # the grid fills the column
+    if trace.n_tokens < 2:
+        caption("", "Measures of a head need at least two tokens.")
+        return
+    measured = summary(_weights(view))
+    bars = {
+        "to the first token": measured.first_token,
+        "to the previous token": measured.previous_token,
+        "to itself": measured.itself,
+        "entropy (0 = one key, 1 = uniform)": measured.entropy,
+    }
+    with st.container(key="measures"):
+        caption(
+            view.at.label,
+            f"Means over queries 1 to {trace.n_tokens - 1} of this text; the head looks "
+            f"{measured.distance:.1f} tokens back on average.",
+        )
+        st.html(f'<div class="measures">{"".join(map(_bar, bars, bars.values()))}</div>')
+
+
+def _bar(name: str, value: float) -> str:
+    return f'<span>{name}</span><i style="--w:{value:.3f}"></i><b>{value:.2f}</b>'
+
+
+def _pattern(view: View) -> None:
+    """The pattern of the selected head, or the part that is zoomed in on."""
+    key = (view.trace_key, view.at.key, view.scale, view.dim_sink, view.stage, view.theme.name)
+    figure = _pattern_figure(key, view.window, _view=view)
+    with st.container(key="map_box", height="stretch"):
+        steady(figure, key="head_map", alt=_alt(view))
+
+
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _map_figure(
-    trace_key: str,
-    layer: int,
-    head: int,
-    window: Window | None,
-    scale: Scale,
-    dim_sink: bool,
-    stage: bool,
-    theme: str,
-    *,
-    _trace: Trace,
+def _pattern_figure(
+    key: tuple[str | bool, ...], window: Window | None, *, _view: View
 ) -> go.Figure:
+    del key  # names the figure in the cache, with the window
     return head_heatmap(
-        models.pattern(trace_key, layer, head, _trace),
-        _trace.tokens,
-        THEMES[theme],
+        _weights(_view),
+        _view.trace.tokens,
+        _view.theme,
         window=window,
-        scale=scale,
-        dim_sink=dim_sink,
-        sizes=STAGE if stage else NORMAL,
+        scale=_view.scale,
+        dim_sink=_view.dim_sink,
+        sizes=_view.sizes,
     )
 
 
+def _weights(view: View) -> Array:
+    """`[T, T]`: the pattern of the selected head."""
+    return models.pattern(view.trace_key, view.layer, view.head, view.trace)
+
+
 def _alt(view: View) -> str:
-    trace, query = view.trace, view.token
-    row = _pattern(view)[query]
-    best = row.argsort()[::-1][:3]
-    looks = [f"{trace.tokens[k]} ({k}) {row[k]:.2f}" for k in best if row[k] >= LEAST]
-    told = ", ".join(looks) or "every token a little"
-    return f"Pattern of {view.at.label}: {trace.tokens[query]} ({query}) looks at {told}."
+    tokens, query = view.trace.tokens, view.token
+    row = _weights(view)[query]
+    strongest = [key for key in row.argsort()[::-1][:N_READ_OUT] if row[key] >= LEAST_READ_OUT]
+    keys = ", ".join(f"{tokens[key]} ({key}) {row[key]:.2f}" for key in strongest)
+    keys = keys or f"many tokens, none above {LEAST_READ_OUT}"
+    return f"Pattern of {view.at.label}: {tokens[query]} ({query}) looks at {keys}."
+
+
+def _explain_pooling(view: View) -> None:
+    """What a cell of the heatmap shows when it stands for more than one pair of tokens."""
+    n_tokens = view.trace.n_tokens
+    block = (view.window or whole(n_tokens)).block
+    if block > 1:
+        st.caption(
+            f"{n_tokens:,} tokens: each cell shows the largest weight in a {block} × {block} "
+            "block. Drag over an area to zoom in."
+        )
+
+
+def _how_to_read() -> None:
+    with st.container(key="how_to_read"):
+        caption(
+            "How to read this.",
+            "Line just below the diagonal: previous-token head. Strong first column: attention "
+            "sink. Diagonal further down in repeated text: usually an induction head, which looks "
+            "at the token that followed the previous occurrence.",
+        )
