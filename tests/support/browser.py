@@ -43,18 +43,24 @@ def free_port() -> int:
 
 @contextmanager
 def served(log: Path, **environment: str) -> Iterator[str]:
-    """The address of an app that runs while the block does."""
-    port = free_port()
+    """The address of the checkout's app, which runs while the block does."""
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
+    port = free_port()
     command += ["--server.port", str(port)]
+    with running(command, port, log, cwd=ROOT, env={**os.environ, **environment}):
+        yield f"http://localhost:{port}"
+
+
+@contextmanager
+def running(
+    command: list[str], port: int, log: Path, *, cwd: Path, env: dict[str, str]
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A server that runs while the block does, from the time that its port answers."""
     with log.open("w") as out:
-        process = subprocess.Popen(
-            command, cwd=ROOT, stdout=out, stderr=out, env={**os.environ, **environment}
-        )
+        process = subprocess.Popen(command, cwd=cwd, stdout=out, stderr=out, env=env)
         try:
-            address = f"http://localhost:{port}"
-            _wait(f"{address}/_stcore/health", process)
-            yield address
+            _wait(f"http://localhost:{port}/_stcore/health", process)
+            yield process
         finally:
             process.terminate()
             process.wait(timeout=20)
