@@ -11,6 +11,10 @@ UNBOUND = ("token", "key", "side", "window")  # what a press decides
 STAYS = 8.0  # seconds for which a word on a link is said
 # Option labels are values in links; where a label was reworded, links with the old one still open.
 RENAMED: dict[str, dict[str, str]] = {  # key -> {value in old links: value now}
+    "shapes": {"Walk": "Walkthrough", "Memory": "Memory layout", "Break it": "Bugs"},
+    "step": {"weigh": "weighted sum", "back": "transpose back"},
+    "mistake": {"merge as it lies": "no transpose back"},
+    "many": {"Tellings": "Implementations", "Counting": "Parameters and FLOPs"},
     "orders": {
         "worst first": "most important first",
         "gradient again": "gradient, recomputed",

@@ -1,10 +1,10 @@
-"""A model of characters with one attention layer: small enough to be trained while one looks on.
+"""A character-level model with one attention layer, small enough to train in seconds.
 
     logits = MultiHead(embedding[ids] + position) W_U + b      MultiHead: Vaswani et al. 2017, 3.2.2
 
-There is no residual stream, no norm and no MLP, so all that a position knows of others comes
-through its heads. Models that differ in the number of heads have the same number of parameters.
-Losses are cross-entropies in nats a character; guessing evenly among V characters costs ln V.
+It has no residual stream, no norm and no MLP, so a position learns about other positions only
+through its heads. The number of heads does not change the number of parameters. Losses are
+cross-entropies in nats per character; uniform guessing among V characters costs ln V.
 """
 
 import ctypes
@@ -26,17 +26,17 @@ from torch.nn import functional as F
 from mha_viz.attention import MultiHeadAttention, head_width
 from mha_viz.errors import ShapeError, TextError
 
-HELD_OUT = 0.1  # the last part of a text, which no training step sees
+VALIDATION_SHARE = 0.1  # the last part of a text, held out from training
 MIN_CHARACTERS = 1_000
-MAX_VOCABULARY = 4_096  # distinct characters; a step's time grows with them
-VALIDATION_WINDOWS = 6_400  # the same ones whenever a text is looked at
-REPORTS = 50  # of a training, where that is not too often or too seldom
-STRIDES = (50, 250)  # the fewest and the most steps from one report to the next
+MAX_VOCABULARY = 4_096  # distinct characters; the time of a step grows with them
+VALIDATION_WINDOWS = 6_400  # the same ones at every call
+TARGET_REPORTS = 50  # per training, within the bounds of REPORT_EVERY
+REPORT_EVERY = (50, 250)  # the fewest and the most steps between two reports
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What decides a training, but for the text. Raises ShapeError for what cannot be trained."""
+    """Everything that determines a training besides the text. Raises ShapeError if invalid."""
 
     n_heads: int = 1
     width: int = 32
@@ -45,41 +45,42 @@ class Settings:
     learning_rate: float = 1e-3
     steps: int = 5_000
     seed: int = 0
-    projection: bool = False  # W_O is learnt; else the heads are only put side by side
+    projection: bool = False  # whether W_O is learnt; if not, the heads are only concatenated
 
     def __post_init__(self) -> None:
         head_width(self.width, self.n_heads)
         for name in ("context", "batch", "steps"):
             if getattr(self, name) < 1:
-                raise ShapeError(f"{name} = {getattr(self, name)}; give a number of at least 1.")
+                raise ShapeError(f"{name} = {getattr(self, name)}; it must be at least 1.")
         if not 0 < self.learning_rate < 1:
             raise ShapeError(
-                f"learning_rate = {self.learning_rate}; give a number between 0 and 1, for "
-                "example 0.001."
+                f"learning_rate = {self.learning_rate}; it must be between 0 and 1, for example "
+                "0.001."
             )
         if not 0 <= self.seed < 2**63:
-            raise ShapeError(f"seed = {self.seed}; give a whole number from 0 to 2^63 - 1.")
+            raise ShapeError(f"seed = {self.seed}; it must be from 0 to 2^63 - 1.")
 
     @property
-    def reports(self) -> list[int]:
-        """The steps after which a training reports: 0, then evenly, then the last."""
-        stride = min(max(self.steps // REPORTS, STRIDES[0]), STRIDES[1])
+    def report_steps(self) -> list[int]:
+        """The steps after which a training reports: 0, then at equal intervals, then the last."""
+        fewest, most = REPORT_EVERY
+        stride = min(max(self.steps // TARGET_REPORTS, fewest), most)
         return [*range(0, self.steps, stride), self.steps]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Corpus:
-    """A text as ids: its characters in order of their code points, and its two parts."""
+    """A text as character ids, split for training and validation."""
 
-    vocabulary: str
+    vocabulary: str  # the distinct characters, sorted by code point
     train: Tensor  # [n]
     validation: Tensor  # [n]
-    sample: str  # a few held-out characters, for looking at patterns
+    sample: str  # `context` held-out characters, on which patterns are drawn
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Progress:
-    """How far a training has come."""
+    """A report of a training: its losses and patterns after a step."""
 
     step: int
     train_loss: float  # the mean over the steps since the last report; NaN at step 0
@@ -88,7 +89,7 @@ class Progress:
 
 
 class CharModel(nn.Module):
-    """Predicts the next character from at most `context` ones; its weights follow the seed."""
+    """Predicts the next character from up to `context` characters; seeded initial weights."""
 
     def __init__(self, settings: Settings, vocab_size: int) -> None:
         super().__init__()
@@ -99,7 +100,7 @@ class CharModel(nn.Module):
         self.W_U = nn.Linear(width, vocab_size)
         if not settings.projection:
             self.attn.W_O.requires_grad_(False)
-        self._draw(torch.Generator().manual_seed(settings.seed))
+        self._initialise(torch.Generator().manual_seed(settings.seed))
 
     def forward(self, ids: Tensor) -> Tensor:
         """Logits `[B, T, V]` of ids `[B, T]`."""
@@ -109,12 +110,13 @@ class CharModel(nn.Module):
     @torch.no_grad()
     def pattern(self, ids: Tensor) -> NDArray[np.float32]:
         """The pattern of each head, `[H, T, T]`, for ids `[T]`."""
-        found: NDArray[np.float32] = self.attn.explicit(self._embed(ids[None])).pattern[0].numpy()
-        return found
+        record = self.attn.explicit(self._embed(ids[None]))
+        pattern: NDArray[np.float32] = record.pattern[0].numpy()
+        return pattern
 
     @property
     def n_parameters(self) -> int:
-        """How many numbers are learnt."""
+        """The number of trainable parameters."""
         return sum(p.numel() for p in self.parameters() if p.requires_grad)
 
     def _embed(self, ids: Tensor) -> Tensor:
@@ -122,35 +124,35 @@ class CharModel(nn.Module):
         return x
 
     @torch.no_grad()
-    def _draw(self, generator: torch.Generator) -> None:
-        """PyTorch's usual start, but from a generator of its own: other threads draw too."""
-        for part in self.modules():
-            if isinstance(part, nn.Embedding):
-                part.weight.normal_(generator=generator)
-            elif isinstance(part, nn.Linear):
-                bound = part.in_features**-0.5
-                for parameter in part.parameters():
+    def _initialise(self, generator: torch.Generator) -> None:
+        """PyTorch's default initialisation, but from this generator: other threads draw too."""
+        for module in self.modules():
+            if isinstance(module, nn.Embedding):
+                module.weight.normal_(generator=generator)
+            elif isinstance(module, nn.Linear):
+                bound = module.in_features**-0.5
+                for parameter in module.parameters():
                     parameter.uniform_(-bound, bound, generator=generator)
         if not self.attn.W_O.weight.requires_grad:
             nn.init.eye_(self.attn.W_O.weight)
 
 
 def vocabulary_of(text: str, context: int = 8) -> str:
-    """The characters of a text, each once, in order of their code points.
+    """The distinct characters of a text, sorted by code point.
 
-    Raises TextError where the text is too short or has too many different ones.
+    Raises TextError if the text is too short or has too many different characters.
     """
-    least = max(MIN_CHARACTERS, math.ceil((context + 1) / HELD_OUT))
-    if len(text) < least:
+    fewest = max(MIN_CHARACTERS, math.ceil((context + 1) / VALIDATION_SHARE))
+    if len(text) < fewest:
         raise TextError(
-            f"The text has {len(text):,} characters; training needs at least {least:,}, of which "
-            "the last tenth is held out. Give a longer text."
+            f"The text has {len(text):,} characters; training needs at least {fewest:,}, of which "
+            "the last tenth is held out. Use a longer text."
         )
     vocabulary = "".join(sorted(set(text)))
     if len(vocabulary) > MAX_VOCABULARY:
         raise TextError(
-            f"The text has {len(vocabulary):,} different characters; at most {MAX_VOCABULARY:,} "
-            "can be trained on. Give a text in a script of fewer characters."
+            f"The text has {len(vocabulary):,} different characters; training allows at most "
+            f"{MAX_VOCABULARY:,}. Use a text in a script with fewer characters."
         )
     return vocabulary
 
@@ -159,63 +161,69 @@ def read_corpus(text: str, context: int = 8) -> Corpus:
     """The text as a `Corpus`. Raises TextError as `vocabulary_of` does."""
     vocabulary = vocabulary_of(text, context)
     ids = encode(text, vocabulary)
-    split = len(text) - int(len(text) * HELD_OUT)
+    split = len(text) - int(len(text) * VALIDATION_SHARE)
     return Corpus(vocabulary, ids[:split], ids[split:], _sample(text[split:], context))
 
 
 def encode(text: str, vocabulary: str) -> Tensor:
-    """The place of each character in the (sorted) vocabulary, `[n]`. Raises TextError."""
+    """The index of each character in the sorted vocabulary, `[n]`.
+
+    Raises TextError for a character that is not in it.
+    """
     known, codes = _code_points(vocabulary), _code_points(text)
     ids = np.searchsorted(known, codes)
-    wrong = known.take(ids, mode="clip") != codes
-    if wrong.any():
+    unknown = known.take(ids, mode="clip") != codes
+    if unknown.any():
         raise TextError(
-            f"{text[int(wrong.argmax())]!r} is not among the {len(vocabulary)} characters of this "
-            "vocabulary. Give a text of those alone."
+            f"{text[int(unknown.argmax())]!r} is not among the {len(vocabulary)} characters of "
+            "this vocabulary. Use a text of these characters only."
         )
     return torch.from_numpy(ids)
 
 
 def train(settings: Settings, text: str | Corpus) -> Iterator[Progress]:
-    """Trains a model, and says at each of `settings.reports` how far it is.
+    """Trains a model and yields a report after each of `settings.report_steps`.
 
-    Nothing goes on between two reports unless the next one is asked for. The same settings and text
+    The steps up to a report run only when that report is requested. The same settings and text
     give the same losses. Raises TextError as `read_corpus` does.
     """
     corpus = read_corpus(text, settings.context) if isinstance(text, str) else text
     model = CharModel(settings, len(corpus.vocabulary))
-    learnt = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(learnt, lr=settings.learning_rate, fused=True)
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(parameters, lr=settings.learning_rate, fused=True)
     generator = torch.Generator().manual_seed(settings.seed)
     sample = encode(corpus.sample, corpus.vocabulary)
-    for begin, end in pairwise([0, *settings.reports]):
+    for start, stop in pairwise([0, *settings.report_steps]):
         with one_thread():
-            drawn = batches(corpus.train, settings, end - begin, generator)
-            losses = [train_step(model, optimizer, batch) for batch in drawn]
+            windows = batches(corpus.train, settings, stop - start, generator)
+            losses = [train_step(model, optimizer, batch) for batch in windows]
             loss = validation_loss(model, corpus.validation, settings.context)
             pattern = model.pattern(sample)
-        yield Progress(end, float(np.mean(losses)) if losses else float("nan"), loss, pattern)
+        yield Progress(stop, float(np.mean(losses)) if losses else float("nan"), loss, pattern)
 
 
 def side_by_side(
     settings: Sequence[Settings], text: str | Corpus
 ) -> Iterator[tuple[int, Progress]]:
-    """Trainings of as many steps, and of one context, in turns: which one reports, and what."""
+    """Runs several trainings in turns and yields (index, Progress).
+
+    All need the same number of steps and the same context.
+    """
     corpus = text if isinstance(text, Corpus) else read_corpus(text, settings[0].context)
     trainings = [train(s, corpus) for s in settings]
-    for _ in settings[0].reports:
-        for which, training in enumerate(trainings):
-            yield which, next(training)
+    for _ in settings[0].report_steps:
+        for index, training in enumerate(trainings):
+            yield index, next(training)
 
 
 def batches(ids: Tensor, settings: Settings, n: int, generator: torch.Generator) -> Tensor:
-    """`n` batches of windows at random places, `[n, B, T + 1]`: a context, one step further on."""
+    """`n` batches of windows at random positions, `[n, B, T + 1]`: a context and the next id."""
     windows = ids.unfold(0, settings.context + 1, 1)
     return windows[torch.randint(len(windows), (n, settings.batch), generator=generator)]
 
 
 def train_step(model: CharModel, optimizer: torch.optim.Optimizer, batch: Tensor) -> float:
-    """One step on windows `[B, T + 1]`; returns their loss before it."""
+    """One step on windows `[B, T + 1]`; returns their loss before the step."""
     loss = _loss(model, batch)
     torch.autograd.backward(loss)
     optimizer.step()
@@ -230,39 +238,39 @@ def validation_loss(model: CharModel, ids: Tensor, context: int) -> float:
     if len(windows) > VALIDATION_WINDOWS:
         generator = torch.Generator().manual_seed(0)
         windows = windows[torch.randint(len(windows), (VALIDATION_WINDOWS,), generator=generator)]
-    # In parts, so that logits of thousands of characters take no gigabyte.
-    parts = [_loss(model, part).item() * len(part) for part in torch.split(windows, 256)]
-    return sum(parts) / len(windows)
+    # In batches: with thousands of characters, the logits of all windows would take gigabytes.
+    sums = [_loss(model, batch).item() * len(batch) for batch in torch.split(windows, 256)]
+    return sum(sums) / len(windows)
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Torch uses one thread for what the calling thread computes inside; others are left alone.
+    """Inside the block, torch computes with one thread; other calling threads are not affected.
 
-    An operation of a few microseconds takes longer on several threads, since each waits for the
-    other; on a busy machine a hundred times longer. `torch.set_num_threads` would slow down
-    everybody's matrix products, whereas OpenMP keeps the number for each thread. Where torch has
-    another way to share work, nothing is changed.
+    Operations of a few microseconds are slower on several threads, because the threads wait for
+    each other: up to a hundred times slower on a busy machine. `torch.set_num_threads` would slow
+    down the matrix products of all users, whereas OpenMP has a setting per calling thread. If torch
+    does not use OpenMP, nothing changes.
     """
     openmp = _openmp()
-    before = torch.get_num_threads()
-    if openmp is None or before == 1:
+    n_threads = torch.get_num_threads()
+    if openmp is None or n_threads == 1:
         yield
         return
     openmp.omp_set_num_threads(1)
     try:
         yield
     finally:
-        openmp.omp_set_num_threads(before)
+        openmp.omp_set_num_threads(n_threads)
 
 
 @cache
 def _openmp() -> ctypes.CDLL | None:
-    """The OpenMP library that came with torch, which is loaded already."""
+    """The OpenMP library that came with torch and is already loaded."""
     folder = Path(torch.__file__).parent / "lib"
-    names = ("libgomp*.so*", "libiomp5*.so*", "libomp.dylib", "libiomp5md.dll")
-    found = next((path for name in names for path in sorted(folder.glob(name))), None)
-    return ctypes.CDLL(str(found)) if found else None
+    patterns = ("libgomp*.so*", "libiomp5*.so*", "libomp.dylib", "libiomp5md.dll")
+    library = next((path for pattern in patterns for path in sorted(folder.glob(pattern))), None)
+    return ctypes.CDLL(str(library)) if library else None
 
 
 def _loss(model: CharModel, windows: Tensor) -> Tensor:
@@ -271,9 +279,12 @@ def _loss(model: CharModel, windows: Tensor) -> Tensor:
 
 
 def _sample(text: str, context: int) -> str:
-    """The first characters that start a word and stay in its line, or else the very first."""
-    found = re.search(rf"(?<=\s)\w.{{{context - 1}}}", text)
-    return found.group() if found else text[:context]
+    """The first `context` characters that start with a word and contain no line break.
+
+    If there are none, the first characters of the text.
+    """
+    match = re.search(rf"(?<=\s)\w.{{{context - 1}}}", text)
+    return match.group() if match else text[:context]
 
 
 def _code_points(text: str) -> NDArray[np.uint32]:

@@ -1,8 +1,8 @@
-"""Counting an attention layer: its weights, its arithmetic, its cache. Numbers only, no tensors.
+"""Counts the parameters, FLOPs and cache bytes of an attention layer, without any tensors.
 
 A FLOP is one addition, multiplication, division, comparison or exponential; a multiply-add is two.
 A product of `[n, m]` and `[m, p]` counts as 2 n m p. Scores are counted for every query and key,
-masked or not, as the explicit way computes them. Adding a bias is not counted.
+masked or not, as explicit attention computes them. Adding a bias is not counted.
 
 Axes: T positions (T_q, T_k), C = d_model, H heads, G key/value heads, d_h the width of a head,
 L layers.
@@ -15,38 +15,38 @@ from mha_viz.errors import ShapeError
 
 Kind = Literal["multi-head", "grouped-query", "multi-query"]
 
-SOFTMAX_FLOPS = 6  # a score: scale, compare, subtract, exponential, add, divide
+SOFTMAX_FLOPS = 6  # per score: scale, compare, subtract, exponential, add, divide
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """The numbers in the weights of one attention layer."""
+    """The numbers of parameters of one attention layer."""
 
     W_Q: int  # C x H d_h
     W_K: int  # C x G d_h
     W_V: int  # C x G d_h
     W_O: int  # H d_h x C
-    biases: int  # of all four; 0 without
+    biases: int  # of all four matrices; 0 if they have none
 
     @property
     def total(self) -> int:
-        """All of them; 4 C^2 without biases where H d_h = G d_h = C."""
+        """All parameters: 4 C^2 without biases if H d_h = G d_h = C."""
         return self.W_Q + self.W_K + self.W_V + self.W_O + self.biases
 
 
 @dataclass(frozen=True, slots=True)
 class Flops:
-    """The FLOPs of one attention layer, part by part."""
+    """The FLOPs of one attention layer, step by step."""
 
     projection: int  # x to q, k and v
     scores: int  # q @ k^T
-    softmax: int  # scale and softmax; grows with H, unlike the products
+    softmax: int  # scale and softmax; unlike the matrix products, it grows with H
     weighted_sum: int  # pattern @ v
     output: int  # merged z to the output, through W_O
 
     @property
     def matmul(self) -> int:
-        """The matrix products alone: for given T, C and H d_h = C the same for every H = G."""
+        """The matrix products alone: the same for every H = G, given T, C and H d_h = C."""
         return self.projection + self.scores + self.weighted_sum + self.output
 
     @property
@@ -63,9 +63,9 @@ def attention_parameters(
     d_head: int | None = None,
     bias: bool = True,
 ) -> Parameters:
-    """The weights of a layer; `n_kv_heads` is n_heads and `d_head` C / H unless given.
+    """The parameters of a layer; by default `n_kv_heads` is n_heads and `d_head` is C / H.
 
-    Raises ShapeError for heads that do not fit.
+    Raises ShapeError if the heads do not fit the layer.
     """
     G, d_h = _widths(d_model, n_heads, n_kv_heads, d_head)
     q, kv = d_model * n_heads * d_h, d_model * G * d_h
@@ -85,15 +85,15 @@ def attention_flops(
 ) -> Flops:
     """The FLOPs of a layer for one sequence of `T` queries.
 
-    The keys are those of the `T` positions themselves and of `cached` ones before them, which are
-    not projected again. In cross-attention they come from `T_k` other positions instead.
+    The keys are those of the `T` positions and of `cached` positions before them, which are not
+    projected again. In cross-attention the keys come from `T_k` other positions instead.
 
-    Raises ShapeError for heads that do not fit, and for numbers of positions below 0.
+    Raises ShapeError if the heads do not fit the layer or a number of positions is below 0.
     """
     G, d_h = _widths(d_model, n_heads, n_kv_heads, d_head)
     new = T if T_k is None else T_k
     if min(T, new, cached) < 0:
-        raise ShapeError(f"T = {T}, T_k = {T_k}, cached = {cached}; positions start at 0.")
+        raise ShapeError(f"T = {T}, T_k = {T_k}, cached = {cached}; none may be below 0.")
     pairs = n_heads * T * (new + cached)
     return Flops(
         projection=2 * d_model * d_h * (T * n_heads + 2 * new * G),
@@ -105,20 +105,20 @@ def attention_flops(
 
 
 def kv_cache_bytes(
-    n_layers: int, n_kv_heads: int, d_head: int, *, n_tokens: int = 1, bytes_per_number: int = 2
+    n_layers: int, n_kv_heads: int, d_head: int, *, n_tokens: int = 1, bytes_per_value: int = 2
 ) -> int:
-    """Bytes of the keys and values of `n_tokens` positions: 2 L G d_h times the bytes of a number.
+    """Bytes of the keys and values of `n_tokens` positions: 2 L G d_h values per position.
 
-    A number has 2 bytes in float16 and bfloat16, 4 in float32. That G stands here in place of H
-    is what multi-query (Shazeer 2019, section 3) and grouped-query attention (Ainslie et al.
-    2023, section 2.2) are for.
+    A value has 2 bytes in float16 and bfloat16 and 4 in float32. Multi-query (Shazeer 2019,
+    section 3) and grouped-query attention (Ainslie et al. 2023, section 2.2) shrink the cache,
+    because G < H.
     """
-    return 2 * n_layers * n_kv_heads * d_head * bytes_per_number * n_tokens
+    return 2 * n_layers * n_kv_heads * d_head * bytes_per_value * n_tokens
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSize:
-    """The public numbers of a model, as far as its attention goes, and where they stand."""
+    """The published sizes of a model that its attention depends on, and their source."""
 
     name: str
     n_layers: int
@@ -128,33 +128,33 @@ class ModelSize:
     d_head: int
     n_positions: int  # the context it was trained for
     source: str
-    window: int | None = None  # keys that a query sees, where that is less than the context
+    window: int | None = None  # the most keys that a query sees, if fewer than the context
 
     @property
     def kind(self) -> Kind:
-        """What the sharing of keys and values is called."""
+        """The kind of attention: multi-head, grouped-query or multi-query."""
         if self.n_kv_heads == self.n_heads:
             return "multi-head"
         return "multi-query" if self.n_kv_heads == 1 else "grouped-query"
 
     def cache_bytes(
-        self, n_tokens: int = 1, *, n_kv_heads: int | None = None, bytes_per_number: int = 2
+        self, n_tokens: int = 1, *, n_kv_heads: int | None = None, bytes_per_value: int = 2
     ) -> int:
-        """Bytes of the cache for a context of `n_tokens`; a window bounds what is held.
+        """Bytes of the cache for a context of `n_tokens`; it never holds more than the window.
 
-        `n_kv_heads` asks what it would be with another number of key/value heads.
+        `n_kv_heads` replaces the model's own number of key/value heads.
         """
         G = self.n_kv_heads if n_kv_heads is None else n_kv_heads
-        held = n_tokens if self.window is None else min(n_tokens, self.window)
+        cached = n_tokens if self.window is None else min(n_tokens, self.window)
         return kv_cache_bytes(
-            self.n_layers, G, self.d_head, n_tokens=held, bytes_per_number=bytes_per_number
+            self.n_layers, G, self.d_head, n_tokens=cached, bytes_per_value=bytes_per_value
         )
 
 
 def gpt2_parameters(size: ModelSize, *, vocab_size: int = 50257) -> int:
-    """All parameters of a GPT-2 of that size (Radford et al. 2019), an MLP being 4 C wide.
+    """All parameters of a GPT-2 of that size (Radford et al. 2019), whose MLPs are 4 C wide.
 
-    The unembedding is the token embedding and is counted once.
+    The unembedding is the token embedding and counts once.
     """
     C = size.d_model
     attention = attention_parameters(
@@ -202,19 +202,19 @@ KNOWN_MODELS = (
 def _widths(
     d_model: int, n_heads: int, n_kv_heads: int | None, d_head: int | None
 ) -> tuple[int, int]:
-    """The G and d_h that are meant. Raises ShapeError where they are not whole."""
+    """G and d_h with their defaults filled in. Raises ShapeError if the heads do not fit."""
     G = n_heads if n_kv_heads is None else n_kv_heads
     if min(d_model, n_heads, G) < 1 or n_heads % G:
         raise ShapeError(
-            f"d_model = {d_model}, n_heads = {n_heads}, n_kv_heads = {G}; expected numbers of at "
-            "least 1, and n_heads a multiple of n_kv_heads."
+            f"d_model = {d_model}, n_heads = {n_heads}, n_kv_heads = {G}; each must be at least 1, "
+            "and n_heads a multiple of n_kv_heads."
         )
     if d_head is None and d_model % n_heads:
         raise ShapeError(
             f"d_model = {d_model} does not divide into n_heads = {n_heads} heads of equal width; "
-            "give d_head, or a number of heads that divides it."
+            "set d_head, or choose a number of heads that divides d_model."
         )
     d_h = d_model // n_heads if d_head is None else d_head
     if d_h < 1:
-        raise ShapeError(f"d_head = {d_h}; a head has at least one channel.")
+        raise ShapeError(f"d_head = {d_h}; a head needs at least one channel.")
     return G, d_h

@@ -1,10 +1,9 @@
-"""Where the numbers lie: storage order before and after view, transpose and contiguous.
+"""Memory layout: where elements are stored before and after view, transpose and contiguous.
 
-The tensor is filled with its own addresses, so that each number says where in the first storage it
-stood. What is shown of strides, copies and errors is what torch does, not what is said of it.
+Each element of the tensor holds its own address, so it shows where it was in the original storage.
+Strides, copies and errors are read from torch, not derived from rules.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,15 +13,15 @@ from torch import Tensor
 
 from mha_viz.errors import ShapeError
 
-MOST = {"T": 6, "H": 4, "d_h": 4}  # beyond that no cell could be read on a phone
+MAX_SIZES = {"T": 6, "H": 4, "d_h": 4}  # with more, cells are too small to read on a phone
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """One way to count through memory.
+    """A tensor, its strides, and the storage that it indexes.
 
-    `cells` `[H, T, d_h]` holds for head h, position t, number i the address in `storage`; `storage`
-    holds for each address the address in the first storage, that of `[T, C]`.
+    `cells` `[H, T, d_h]` holds the address in `storage` of head h, position t, column i; `storage`
+    holds, for each address, the address in the original storage of `[T, C]`.
     """
 
     title: str
@@ -37,36 +36,30 @@ class Layout:
 
 
 def layouts(T: int, H: int, d_h: int) -> tuple[Layout, ...]:
-    """`[T, C]`, its view, the transpose, a contiguous copy, and the way back to `[T, C]`.
+    """`[T, C]`, its view, the transpose, a contiguous copy, and the merge back to `[T, C]`.
 
-    Raises ShapeError for a size that is not in 1..MOST.
+    Raises ShapeError for a size that is not in 1..MAX_SIZES.
     """
     _check(T, H, d_h)
     x = torch.arange(T * H * d_h).view(T, H * d_h)
     view = x.view(T, H, d_h)
-    turned = view.transpose(0, 1)
-    copy = turned.contiguous()
+    transposed = view.transpose(0, 1)
+    copy = transposed.contiguous()
     merged = copy.transpose(0, 1).reshape(T, H * d_h)
-
-    def by_position(a: Tensor) -> Tensor:
-        return a.view(T, H, d_h).transpose(0, 1)
-
-    heads, positions = ("H", "T", "d_h"), ("T", "H", "d_h")
+    merge = "….transpose(0, 1).reshape(T, C)"
     return (
-        _layout("As projected", "x", ("T", "C"), x, x, by_position),
-        _layout("View", "x.view(T, H, d_h)", positions, view, x, by_position),
-        _layout("Transpose", "….transpose(0, 1)", heads, turned, x, lambda a: a),
-        _layout("Contiguous", "….contiguous()", heads, copy, turned, lambda a: a),
-        _layout(
-            "Merge", "….transpose(0, 1).reshape(T, C)", ("T", "C"), merged, copy, by_position
-        ),
-    )  # fmt: skip
+        _layout("As projected", "x", "T C", x, before=x, H=H),
+        _layout("View", "x.view(T, H, d_h)", "T H d_h", view, before=x, H=H),
+        _layout("Transpose", "….transpose(0, 1)", "H T d_h", transposed, before=x, H=H),
+        _layout("Contiguous", "….contiguous()", "H T d_h", copy, before=transposed, H=H),
+        _layout("Merge", merge, "T C", merged, before=copy, H=H),
+    )
 
 
 def view_error(T: int, H: int, d_h: int) -> str:
-    """What torch says to `z.transpose(0, 1).view(T, C)`; empty where it allows it.
+    """The error of torch for `z.transpose(0, 1).view(T, C)`; "" if it raises none.
 
-    It does where T or H is 1: then no number would have to move.
+    It raises none if T or H is 1, because then no element has to move.
     """
     _check(T, H, d_h)
     z = torch.zeros(H, T, d_h)
@@ -77,29 +70,29 @@ def view_error(T: int, H: int, d_h: int) -> str:
     return ""
 
 
-def _layout(
-    title: str, code: str, axes: tuple[str, ...], tensor: Tensor, before: Tensor,
-    heads_first: Callable[[Tensor], Tensor],
-) -> Layout:  # fmt: skip
+def _layout(title: str, code: str, axes: str, tensor: Tensor, *, before: Tensor, H: int) -> Layout:
+    """The layout of a tensor that was made from `before`, with its axes named as in "T H d_h"."""
     storage = torch.empty(0, dtype=tensor.dtype).set_(tensor.untyped_storage())
     addresses = torch.arange(len(storage)).as_strided(tensor.shape, tensor.stride())
+    if axes != "H T d_h":
+        addresses = addresses.view(len(addresses), H, -1).transpose(0, 1)
     return Layout(
         title=title,
         code=code,
-        axes=axes,
+        axes=tuple(axes.split()),
         shape=tuple(tensor.shape),
         strides=tensor.stride(),
         contiguous=tensor.is_contiguous(),
         copied=tensor.untyped_storage().data_ptr() != before.untyped_storage().data_ptr(),
-        cells=heads_first(addresses).numpy().copy(),
+        cells=addresses.numpy().copy(),
         storage=storage.numpy().copy(),
     )
 
 
 def _check(T: int, H: int, d_h: int) -> None:
-    if not all(1 <= n <= most for n, most in zip((T, H, d_h), MOST.values(), strict=True)):
-        limits = ", ".join(f"{name} {most}" for name, most in MOST.items())
+    if not all(1 <= n <= most for n, most in zip((T, H, d_h), MAX_SIZES.values(), strict=True)):
+        limits = ", ".join(f"{name} {most}" for name, most in MAX_SIZES.items())
         raise ShapeError(
-            f"T = {T}, H = {H}, d_h = {d_h}; each is drawn cell by cell, so it must be from 1 to "
+            f"T = {T}, H = {H}, d_h = {d_h}; every cell is drawn, so each must be at least 1 and "
             f"at most {limits}."
         )

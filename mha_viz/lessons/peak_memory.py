@@ -1,11 +1,11 @@
-"""The memory that attention takes at its worst moment: the explicit way and the fused kernel.
+"""Peak memory of attention, measured: explicit attention and the fused kernel.
 
-torch's profiler notes each piece of memory that a thread takes and gives back, those inside a
-kernel included. Added up in their order, the largest sum is the peak. What was there before the
-call, its inputs among it, is not counted.
+torch's profiler records every block of memory that a thread allocates or frees, also inside a
+kernel. The largest running sum is the peak. Memory that was allocated before the call, such as its
+inputs, is not counted.
 
-The explicit way holds the scores, the masked scores and the pattern at once: about 3 H T^2
-numbers. The fused kernel holds its output and a few tiles, O(T) in all (Dao et al. 2022,
+Explicit attention holds the scores, the masked scores and the pattern at the same time: about
+3 H T^2 elements. The fused kernel holds its output and a few tiles, O(T) in total (Dao et al. 2022,
 section 3.1 and theorem 1).
 """
 
@@ -21,12 +21,12 @@ from torch.profiler import ProfilerActivity, profile, record_function
 from mha_viz.attention import attention_scores, causal_mask, masked_softmax
 
 CALL = "a measured call"
-_one_at_a_time = threading.Lock()  # a process has a single profiler
+_profiler = threading.Lock()  # a process has only one profiler
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
-    """Bytes at the worst moment of causal attention over T positions, without its inputs."""
+class PeakMemory:
+    """Peak bytes of causal attention over T positions, without its inputs."""
 
     T: int
     explicit: int
@@ -40,36 +40,36 @@ def attention_memory(
     d_head: int,
     *,
     on_length: Callable[[int], None] | None = None,
-) -> list[Use]:
-    """The use at each length T: `n_heads` heads of width `d_head`, float32, on the CPU.
+) -> list[PeakMemory]:
+    """The peaks at each length T, for `n_heads` heads of width `d_head` in float32 on the CPU.
 
-    `on_length` is told how many lengths are done, before each. Both ways run one after the other.
+    `on_length` is called before each length with the number of finished ones.
     """
-    given = list(lengths)
+    all_T = list(lengths)
 
     def calls() -> Iterator[Callable[[], object]]:
-        for number, T in enumerate(given):
+        for number, T in enumerate(all_T):
             if on_length is not None:
                 on_length(number)
-            yield from _both_ways(T, n_heads, d_head)
+            yield from _explicit_and_fused(T, n_heads, d_head)
 
     peaks = peak_bytes(calls())
-    return [Use(*each) for each in zip(given, peaks[0::2], peaks[1::2], strict=True)]
+    return [PeakMemory(*row) for row in zip(all_T, peaks[0::2], peaks[1::2], strict=True)]
 
 
 def peak_bytes(calls: Iterable[Callable[[], object]]) -> list[int]:
-    """The most bytes on the CPU that each call holds at once, its result included.
+    """The peak CPU memory of each call, its result included.
 
-    What other threads take meanwhile is not counted.
+    Allocations of other threads are not counted.
     """
-    with _one_at_a_time, profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+    with _profiler, profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
         for call in calls:
             with record_function(CALL):
                 call()
-    return _peaks(seen.profiler.kineto_results.events())
+    return _peaks(profiled.profiler.kineto_results.events())
 
 
-def _both_ways(T: int, n_heads: int, d_head: int) -> Iterator[Callable[[], object]]:
+def _explicit_and_fused(T: int, n_heads: int, d_head: int) -> Iterator[Callable[[], object]]:
     q, k, v = (torch.randn(1, n_heads, T, d_head) for _ in range(3))
     scale = d_head**-0.5
     yield lambda: masked_softmax(attention_scores(q, k, scale), causal_mask(T, T)) @ v
@@ -77,18 +77,18 @@ def _both_ways(T: int, n_heads: int, d_head: int) -> Iterator[Callable[[], objec
 
 
 def _peaks(events: Iterable[Any]) -> list[int]:
-    """For each range named CALL, the largest sum of what was taken less what was given back."""
-    calls, pieces = [], []
+    """For each range named CALL, the largest running sum of allocated minus freed bytes."""
+    calls, allocations = [], []
     for event in events:
         if event.name() == CALL:
             calls.append((event.start_ns(), event.start_ns() + event.duration_ns()))
         elif event.name() == "[memory]":
-            pieces.append((event.start_ns(), event.nbytes()))
-    pieces.sort(key=lambda piece: piece[0])
+            allocations.append((event.start_ns(), event.nbytes()))  # below 0 if freed
+    allocations.sort(key=lambda allocation: allocation[0])
     peaks = []
     for start, end in sorted(calls):
         held = peak = 0
-        for at, n_bytes in pieces:
+        for at, n_bytes in allocations:
             if start <= at <= end:
                 held += n_bytes
                 peak = max(peak, held)

@@ -9,7 +9,7 @@ import torch
 
 from bench.sent import AT, FULL, GIVEN, HALF, Sent, Shown, figure, model, some, traced
 from mha_viz.app.pages import many_heads
-from mha_viz.app.pages.shapes import walk as shapes
+from mha_viz.app.pages.shapes import walkthrough as shapes
 from mha_viz.app.pages.variants import cache, flash, masks
 from mha_viz.figures import cache_sizes, cache_steps
 from mha_viz.figures.curves import Curve, head_triangles, loss_curves
@@ -29,7 +29,7 @@ from mha_viz.lessons.counting import GPT2_SIZES, KNOWN_MODELS
 from mha_viz.lessons.flash import Tile
 from mha_viz.reference import head_reach
 
-STEP = "softmax"  # the largest tensor of the walk: [B, H, T, T]
+STEP = "softmax"  # the largest tensor of the walkthrough: [B, H, T, T]
 H = 12
 
 
@@ -49,14 +49,14 @@ def tensor(T: int) -> Sent:
 
 def storage(T: int) -> Sent:
     del T
-    layout = memory.layouts(*memory.MOST.values())[2]
+    layout = memory.layouts(*memory.MAX_SIZES.values())[2]
     drawn = storage_figure(layout.cells, layout.storage, layout.axes, LIGHT, chosen=(0, 0, 0))
     return figure(drawn, 620, 470)
 
 
 def race(T: int) -> Sent:
     del T
-    heads = many_heads.HEADS
+    heads = many_heads.HEAD_COUNTS
     fused, listed = _random(2, len(heads)).tolist()
     return figure(race_chart(heads, fused, listed, LIGHT, all_heads=heads), FULL, 300, GIVEN)
 
@@ -172,7 +172,7 @@ def _random(*shape: int) -> np.ndarray:
 LESSONS = (
     Shown("Shapes: the patterns of a layer", tensor, most=shapes.MOST_TOKENS),
     Shown("Shapes: cells and storage", storage, any_text=True),
-    Shown("Many heads: one product or many", race, any_text=True),
+    Shown("Many heads: fused projection or loop", race, any_text=True),
     Shown("Many heads: what W_O reaches", reach, any_text=True),
     Shown("Variants: shared keys", sharing, any_text=True),
     Shown("Variants: a step with the cache", kv_step, most=cache.MOST_PROMPT),

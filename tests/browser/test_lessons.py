@@ -13,8 +13,8 @@ if chromium() is None and not os.environ.get("MHA_VIZ_NEED_BROWSER"):
     pytest.skip("no Chromium on this machine (apt install chromium)", allow_module_level=True)
 
 PAGES = {
-    "shapes": ["Walk", "Memory", "Break it"],
-    "many_heads": ["Tellings", "Output projection", "Counting"],
+    "shapes": ["Walkthrough", "Memory layout", "Bugs"],
+    "many_heads": ["Implementations", "Output projection", "Parameters and FLOPs"],
     "pruning": ["By hand", "Tasks", "Importance", "Curves", "Take out"],
 }
 PART = {"shapes": "shapes", "many_heads": "many", "pruning": "lab"}
@@ -82,7 +82,7 @@ def test_a_choice_draws_anew_what_it_changes_and_nothing_else(
     assert tab.page.evaluate(ANEW) == anew
 
 
-def test_the_walk_goes_on_with_the_arrow_keys(tab: Tab) -> None:
+def test_arrow_keys_step_through_the_walkthrough(tab: Tab) -> None:
     tab.open("shapes", step="view")
     expect(tab.page.locator(".caption").first).to_contain_text("4. View as heads")
     tab.page.keyboard.press("ArrowRight")
@@ -90,15 +90,15 @@ def test_the_walk_goes_on_with_the_arrow_keys(tab: Tab) -> None:
     assert "step=transpose" in tab.page.url
 
 
-def test_a_click_on_a_cell_tells_its_address(tab: Tab) -> None:
-    tab.open("shapes", shapes="Memory")
+def test_a_click_on_a_cell_shows_its_address(tab: Tab) -> None:
+    tab.open("shapes", shapes="Memory layout")
     bar = tab.page.locator(".st-key-storage .barlayer .point").nth(17)
     box = bar.bounding_box()
     assert box
     tab.page.mouse.move(box["x"] + 4, box["y"] + 4)
     tab.page.mouse.click(box["x"] + box["width"] / 3, box["y"] + box["height"] / 3)
-    # The 18th cell of [H, T, d_h] = [3, 4, 4] is head 1, position 0, number 1: address 5.
-    sentence = tab.page.get_by_text("Entry [1, 0, 1] lies at")
+    # The 18th cell of [H, T, d_h] = [3, 4, 4] is head 1, position 0, column 1: address 5.
+    sentence = tab.page.get_by_text("Element [1, 0, 1] is at address")
     expect(sentence).to_contain_text("1 · 4 + 0 · 12 + 1 · 1 = 5", timeout=10_000)
     assert "cell_head=1" in tab.page.url
 

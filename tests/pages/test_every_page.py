@@ -15,8 +15,8 @@ PARTS = {
     "heads": ("numbers_of", ["Passport", "Over layers", "Several texts"]),
     "compare": ("against", ["another text", "another model", "without heads"]),
     "pruning": ("lab", ["By hand", "Tasks", "Importance", "Curves", "Take out"]),
-    "shapes": ("shapes", ["Walk", "Memory", "Break it"]),
-    "many_heads": ("many", ["Tellings", "Output projection", "Counting"]),
+    "shapes": ("shapes", ["Walkthrough", "Memory layout", "Bugs"]),
+    "many_heads": ("many", ["Implementations", "Output projection", "Parameters and FLOPs"]),
     "variants": ("variants", ["Shared keys", "KV cache", "FlashAttention", "Masks"]),
     "training": ("", [""]),
 }

@@ -1,35 +1,35 @@
-"""Mistakes in attention: none is the right module, and each breaks what it is said to break."""
+"""Bugs in attention: none is the correct module, and each one breaks what it says it breaks."""
 
 import pytest
 import torch
 
 from mha_viz.errors import ShapeError
-from mha_viz.lessons.bugs import FAULTS, divergence, faulty, run_with
+from mha_viz.lessons.bugs import BUGS, attention_with_bug, divergence, run_with_bug
 from mha_viz.lessons.walkthrough import random_layer
 from mha_viz.model import Model
 
 IDS = torch.tensor([[5, 17, 201, 5, 17, 44, 8]])
 
 
-def test_without_a_fault_the_run_is_the_network(tiny: Model):
-    found = run_with(tiny.network, IDS, None, 1)
+def test_without_a_bug_the_run_is_the_network(tiny: Model):
+    run = run_with_bug(tiny.network, IDS, None, 1)
     with torch.inference_mode():
-        torch.testing.assert_close(found.logits, tiny.network(IDS)[0], atol=1e-5, rtol=0)
-    assert list(found.pattern.shape) == [4, 7, 7]
+        torch.testing.assert_close(run.logits, tiny.network(IDS)[0], atol=1e-5, rtol=0)
+    assert list(run.pattern.shape) == [4, 7, 7]
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_every_fault_changes_what_comes_next(tiny: Model, fault: str):
-    right, wrong = (run_with(tiny.network, IDS, f, 0) for f in (None, fault))
-    assert float(divergence(right.logits, wrong.logits)[-1]) > 1e-3
+@pytest.mark.parametrize("bug", BUGS)
+def test_every_bug_changes_the_prediction(tiny: Model, bug: str):
+    correct, wrong = (run_with_bug(tiny.network, IDS, b, 0) for b in (None, bug))
+    assert float(divergence(correct.logits, wrong.logits)[-1]) > 1e-3
 
 
-def test_each_fault_breaks_what_it_says():
+def test_each_bug_breaks_what_it_says():
     attention, x = random_layer(24, 4, 1, 6)
     record = attention.explicit(x)
 
-    def pattern(fault: str) -> torch.Tensor:
-        return faulty(attention, x, fault)[0]
+    def pattern(bug: str) -> torch.Tensor:
+        return attention_with_bug(attention, x, bug)[0]
 
     future = torch.ones(6, 6).triu(1).bool()
     assert bool((pattern("no mask")[..., future] > 0).all())
@@ -37,22 +37,23 @@ def test_each_fault_breaks_what_it_says():
     unscaled = record.q @ record.k.transpose(-2, -1)
     expected = unscaled.masked_fill(future, -torch.inf).softmax(-1)
     torch.testing.assert_close(pattern("no scale"), expected, atol=1e-6, rtol=0)
-    # Merged wrongly, the patterns are those of the right module; only the output is not.
-    torch.testing.assert_close(pattern("merge as it lies"), record.pattern, atol=1e-6, rtol=0)
-    assert not torch.allclose(faulty(attention, x, "merge as it lies")[1], record.out, atol=1e-3)
+    # Without the transpose back only the output is wrong, not the patterns.
+    torch.testing.assert_close(pattern("no transpose back"), record.pattern, atol=1e-6, rtol=0)
+    out = attention_with_bug(attention, x, "no transpose back")[1]
+    assert not torch.allclose(out, record.out, atol=1e-3)
     swapped = (unscaled.transpose(-2, -1) * attention.scale).masked_fill(future, -torch.inf)
     torch.testing.assert_close(pattern("q and k swapped"), swapped.softmax(-1), atol=1e-6, rtol=0)
-    # Viewed straight to heads, head 0 holds the first positions whole, not its own columns.
+    # Without the transpose head 0 holds the first positions whole, not its own columns.
     q = attention.W_QKV(x)[..., :24].reshape(1, 4, 6, 6)
     k = attention.W_QKV(x)[..., 24:48].reshape(1, 4, 6, 6)
     scores = (q @ k.transpose(-2, -1) * attention.scale).masked_fill(future, -torch.inf)
     torch.testing.assert_close(pattern("no transpose"), scores.softmax(-1), atol=1e-6, rtol=0)
 
 
-def test_a_fault_that_is_not_known_is_named():
+def test_an_unknown_bug_is_named():
     attention, x = random_layer(8, 2, 1, 2)
-    with pytest.raises(ShapeError, match=r"no fault `typo`.*no scale"):
-        faulty(attention, x, "typo")
+    with pytest.raises(ShapeError, match=r"no bug `typo`.*no scale"):
+        attention_with_bug(attention, x, "typo")
 
 
 def test_divergence_is_that_of_torch():

@@ -1,4 +1,4 @@
-"""The character model: what it computes, what it cannot see, and that a seed decides everything."""
+"""The character-level model: its output, its mask, and that a seed determines everything."""
 
 import math
 import threading
@@ -113,14 +113,14 @@ def test_trainings_that_take_turns_do_not_disturb_each_other() -> None:
         np.testing.assert_array_equal(losses(found), losses(alone[which]))
 
 
-def test_a_model_starts_near_an_even_guess_and_learns_what_can_be_learnt() -> None:
+def test_a_model_starts_near_uniform_guessing_and_learns_the_text() -> None:
     first, *_, last = train(Settings(n_heads=4, steps=600, learning_rate=1e-2), PERIODIC)
-    even = math.log(len(set(PERIODIC)))
+    uniform = math.log(len(set(PERIODIC)))
     assert first.step == 0
     assert math.isnan(first.train_loss)
-    assert abs(first.validation_loss - even) < 0.6
+    assert abs(first.validation_loss - uniform) < 0.6
     assert last.step == 600
-    # Only the first characters of a window leave a doubt: is it "at." of "cat" or of "sat"?
+    # Only the first characters of a window are ambiguous: is "at" part of "cat" or of "sat"?
     assert last.validation_loss < 0.35
     assert last.pattern.shape == (4, 8, 8)
 
@@ -152,8 +152,8 @@ def test_settings_that_cannot_be_trained_are_refused(wrong: dict[str, float], sa
 
 
 @pytest.mark.parametrize("steps", [1, 7, 50, 120, 999, 5_000, 50_000])
-def test_reports_begin_at_nought_and_end_with_the_last_step(steps: int) -> None:
-    reports = Settings(steps=steps).reports
+def test_reports_begin_at_zero_and_end_with_the_last_step(steps: int) -> None:
+    reports = Settings(steps=steps).report_steps
     assert (reports[0], reports[-1]) == (0, steps)
     strides = [b - a for a, b in pairwise(reports)]
     assert min(strides) > 0

@@ -1,4 +1,4 @@
-"""Counting held against modules that exist, torch's own counter, and published numbers."""
+"""Counts checked against real modules, torch's own counter, and published numbers."""
 
 import pytest
 import torch
@@ -29,7 +29,7 @@ PUBLISHED = {
     "gpt2-large": 774_030_080,
     "gpt2-xl": 1_557_611_200,
 }
-# (d_model, n_heads, options): plain, grouped, multi-query, and with heads taken out.
+# (d_model, n_heads, options): plain, grouped, multi-query, and with pruned heads.
 LAYERS = [
     (12, 3, {}),
     (24, 6, {"n_kv_heads": 2}),
@@ -140,7 +140,7 @@ def test_the_cache_takes_what_it_takes(n_kv_heads, dtype):
         cache.append(k, k)
         held += cache.n_bytes
     found = kv_cache_bytes(
-        n_layers, n_kv_heads, d_head, n_tokens=n_tokens, bytes_per_number=dtype.itemsize
+        n_layers, n_kv_heads, d_head, n_tokens=n_tokens, bytes_per_value=dtype.itemsize
     )
     assert found == held
 
@@ -163,7 +163,7 @@ def test_the_cache_takes_what_it_takes(n_kv_heads, dtype):
 )
 def test_bytes_of_a_token_at_16_bits(name, kibibytes):
     assert SIZES[name].cache_bytes() == kibibytes * 1024
-    assert SIZES[name].cache_bytes(100, bytes_per_number=4) == 200 * kibibytes * 1024
+    assert SIZES[name].cache_bytes(100, bytes_per_value=4) == 200 * kibibytes * 1024
 
 
 def test_a_cache_shrinks_by_the_heads_that_share():

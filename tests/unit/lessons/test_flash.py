@@ -1,4 +1,4 @@
-"""Attention tile by tile: exact, never more than a tile, and no tile beyond the diagonal."""
+"""Attention in tiles: exact, never more than one tile of scores, none above the diagonal."""
 
 import math
 from itertools import groupby
@@ -29,14 +29,14 @@ def qkv(*leading: int, T_q: int, T_k: int, d_h: int) -> tuple[Tensor, Tensor, Te
 @pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(("T_q", "T_k", "d_h"), SIZES)
-def test_tiles_give_what_the_whole_gives(T_q, T_k, d_h, causal, block):
+def test_tiles_equal_untiled_attention(T_q, T_k, d_h, causal, block):
     q, k, v = qkv(2, 3, T_q=T_q, T_k=T_k, d_h=d_h)
     expected = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
     close(tiled_attention(q, k, v, block=block, causal=causal), expected, TOLERANCE)
 
 
 @pytest.mark.parametrize("block", BLOCKS)
-def test_tiles_give_what_the_explicit_way_gives(block):
+def test_tiles_equal_explicit_attention(block):
     module = attention(scale=0.2)
     record = module.explicit(random(2, 5, 12))
     found = tiled_attention(record.q, record.k, record.v, block=block, scale=0.2)
@@ -61,7 +61,7 @@ def test_half_precision_is_summed_in_single():
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_gradients_are_those_of_the_whole(causal):
+def test_gradients_are_those_of_untiled_attention(causal):
     inputs = [x.requires_grad_() for x in qkv(T_q=7, T_k=7, d_h=3)]
     weight = random(7, 3, seed=5)
     whole = F.scaled_dot_product_attention(*inputs, is_causal=causal)
@@ -77,7 +77,7 @@ def test_a_query_without_a_key_gets_zeros():
     assert torch.equal(tiled_attention(q, k, v), torch.zeros_like(q))
 
 
-# --- one step after the other ---------------------------------------------------------------------
+# --- step by step ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("block", [1, 3, 4, 64])
@@ -98,11 +98,11 @@ def test_running_values_are_those_of_the_keys_so_far(causal, block):
         close(tile.o, so_far.softmax(-1) @ v[: columns.stop], TOLERANCE)
 
 
-def test_a_band_of_queries_ends_with_its_output():
+def test_the_last_tile_of_a_block_of_queries_has_its_output():
     q, k, v = qkv(T_q=10, T_k=10, d_h=4)
     out = tiled_attention(q, k, v, block=4)
-    bands = groupby(tiles(q, k, v, block=4), key=lambda tile: tile.queries)
-    last = [list(band)[-1] for _, band in bands]
+    blocks = groupby(tiles(q, k, v, block=4), key=lambda tile: tile.queries)
+    last = [list(block)[-1] for _, block in blocks]
     assert [tile.queries for tile in last] == [range(4), range(4, 8), range(8, 10)]
     assert torch.equal(torch.cat([tile.o for tile in last]), out)
 
@@ -117,39 +117,39 @@ def test_a_tile_stays_as_it_was_when_the_next_one_comes():
         assert all(map(torch.equal, (tile.scores, tile.m, tile.l, tile.o), copies))
 
 
-def test_the_hook_is_told_every_tile():
+def test_the_hook_is_called_with_every_tile():
     q, k, v = qkv(2, T_q=6, T_k=6, d_h=4)
-    told: list[Tile] = []
-    tiled_attention(q, k, v, block=4, on_tile=told.append)
+    visited: list[Tile] = []
+    tiled_attention(q, k, v, block=4, on_tile=visited.append)
     expected = list(tile_ranges(6, 6, block=4))
-    assert [(tile.queries, tile.keys) for tile in told] == expected
-    assert [list(tile.scores.shape) for tile in told] == [[2, 4, 4], [2, 2, 4], [2, 2, 2]]
+    assert [(tile.queries, tile.keys) for tile in visited] == expected
+    assert [list(tile.scores.shape) for tile in visited] == [[2, 4, 4], [2, 2, 4], [2, 2, 2]]
 
 
-# --- what is visited, and what is held ------------------------------------------------------------
+# --- which tiles, and how much memory -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(("T_q", "T_k"), [size[:2] for size in SIZES])
-def test_every_pair_that_counts_is_visited_once_and_no_tile_for_nothing(T_q, T_k, causal, block):
+def test_every_allowed_pair_is_visited_once_and_no_tile_is_useless(T_q, T_k, causal, block):
     visits = torch.zeros(T_q, T_k, dtype=torch.int)
     for queries, keys in tile_ranges(T_q, T_k, block=block, causal=causal):
         assert 0 < len(queries) <= block
         assert 0 < len(keys) <= block
-        assert not causal or keys.start <= queries.stop - 1, "wholly beyond the diagonal"
+        assert not causal or keys.start <= queries.stop - 1, "entirely above the diagonal"
         visits[queries.start : queries.stop, keys.start : keys.stop] += 1
     counts = torch.ones(T_q, T_k, dtype=torch.bool)
     assert bool((visits[counts.tril() if causal else counts] == 1).all())
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
-def test_the_causal_rule_saves_about_half_of_the_tiles(n):
+def test_the_causal_mask_saves_about_half_of_the_tiles(n):
     assert len(list(tile_ranges(4 * n, 4 * n, block=4))) == n * (n + 1) // 2
     assert len(list(tile_ranges(4 * n, 4 * n, block=4, causal=False))) == n**2
 
 
-def test_keys_beyond_the_diagonal_are_not_read():
+def test_keys_above_the_diagonal_are_not_read():
     """A NaN there would spread through any product that it takes part in."""
     q, k, v = qkv(T_q=4, T_k=12, d_h=4)
     expected = tiled_attention(q, k[:4], v[:4], block=4)
@@ -186,7 +186,7 @@ def test_no_tensor_is_ever_larger_than_the_inputs_or_a_tile():
 
 
 @pytest.mark.parametrize("block", [0, -1])
-def test_a_block_of_nothing_is_refused(block):
+def test_an_empty_block_is_rejected(block):
     q, k, v = qkv(T_q=3, T_k=3, d_h=4)
     with pytest.raises(ShapeError, match=f"block = {block}"):
         tiled_attention(q, k, v, block=block)

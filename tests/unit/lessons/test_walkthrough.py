@@ -1,11 +1,11 @@
-"""The walk through one layer: its end is the layer's output, and what it says of memory is so."""
+"""The walkthrough of one layer: its last tensor is the output, and its memory layout is true."""
 
 import numpy as np
 import pytest
 import torch
 
 from mha_viz.errors import ShapeError
-from mha_viz.lessons import layout as memory
+from mha_viz.lessons import layout as memory_layout
 from mha_viz.lessons import walkthrough
 from mha_viz.lessons.grouped_query import grouped
 from mha_viz.model import Model
@@ -22,14 +22,18 @@ def test_the_last_step_is_what_the_layer_gives(sizes: tuple[int, ...]):
     attention, x = walkthrough.random_layer(C, H, B, T)
     record = attention.explicit(x)
     found = {step.lesson.name: step.tensor for step in walkthrough.walk(attention, x)}
-    for name, expected in {
-        "transpose": record.q, "scale": record.scores, "softmax": record.pattern,
-        "weigh": record.z, "output": record.out,
-    }.items():  # fmt: skip
+    expected_tensors = {
+        "transpose": record.q,
+        "scale": record.scores,
+        "softmax": record.pattern,
+        "weighted sum": record.z,
+        "output": record.out,
+    }
+    for name, expected in expected_tensors.items():
         torch.testing.assert_close(found[name], expected, atol=1e-6, rtol=0)
 
 
-def test_the_walk_through_a_model_is_what_the_model_computes(bundled: Model):
+def test_the_walkthrough_of_a_model_is_what_the_model_computes(bundled: Model):
     trace = bundled.trace("The king gave the princess a golden ring.")
     x = bundled.network.attention_input(torch.tensor([trace.token_ids]), 2)
     found = {s.lesson.name: s for s in walkthrough.walk(bundled.network.blocks[2].attn, x)}
@@ -43,11 +47,10 @@ def test_each_shape_has_the_axes_it_is_named_by():
         assert step.shape == [sizes[axis] for axis in step.lesson.axes]
 
 
-def test_only_a_product_a_softmax_and_the_merge_write_new_memory():
+def test_only_computed_steps_and_the_merge_write_new_memory():
     copied = [name for name, step in steps().items() if step.copied]
-    assert copied == [
-        "input", "project", "scores", "scale", "mask", "softmax", "weigh", "merge", "output",
-    ]  # fmt: skip
+    computed = {"project", "scores", "scale", "mask", "softmax", "weighted sum", "output"}
+    assert set(copied) == {"input", *computed, "merge"}
 
 
 def test_the_transpose_swaps_two_strides_and_moves_nothing():
@@ -62,7 +65,7 @@ def test_the_transpose_swaps_two_strides_and_moves_nothing():
 def test_flops_count_a_multiply_add_twice():
     found = steps()
     assert found["project"].flops == 2 * 2 * 5 * 24 * 72
-    assert found["scores"].flops == found["weigh"].flops == 2 * 2 * 4 * 5 * 5 * 6
+    assert found["scores"].flops == found["weighted sum"].flops == 2 * 2 * 4 * 5 * 5 * 6
     assert found["output"].flops == 2 * 2 * 5 * 24 * 24
     assert found["view"].flops == found["transpose"].flops == found["merge"].flops == 0
 
@@ -87,13 +90,13 @@ def test_shared_keys_and_values_belong_to_the_first_of_their_heads():
     assert walkthrough.owners(few, walkthrough.walk(few, x)[0], range(4)) == ()
 
 
-# --- memory ---------------------------------------------------------------------------------------
+# --- memory layout --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sizes", [(4, 3, 4), (2, 1, 3), (1, 4, 2), (6, 4, 4)])
 def test_an_address_is_the_sum_of_indices_times_strides(sizes: tuple[int, int, int]):
     T, H, d_h = sizes
-    for layout in memory.layouts(T, H, d_h):
+    for layout in memory_layout.layouts(T, H, d_h):
         for h in range(H):
             for t in range(T):
                 for i in range(d_h):
@@ -102,24 +105,24 @@ def test_an_address_is_the_sum_of_indices_times_strides(sizes: tuple[int, int, i
                         index[a] * s for a, s in zip(layout.axes, layout.strides, strict=True)
                     )
                     assert layout.cells[h, t, i] == address
-                    # Wherever it lies, it is the number that was projected to (t, h, i).
+                    # Wherever it is stored, it is the element projected to (t, h, i).
                     assert layout.storage[address] == (t * H + h) * d_h + i
 
 
 def test_what_copies_and_what_does_not():
-    found = {layout.title: layout for layout in memory.layouts(4, 3, 4)}
+    found = {layout.title: layout for layout in memory_layout.layouts(4, 3, 4)}
     assert [t for t, layout in found.items() if layout.copied] == ["Contiguous", "Merge"]
     assert [t for t, layout in found.items() if not layout.contiguous] == ["Transpose"]
     assert (found["Merge"].storage == np.arange(48)).all()
     assert not (found["Contiguous"].storage == np.arange(48)).all()
 
 
-def test_torch_refuses_a_view_of_what_was_transposed_unless_nothing_would_move():
-    assert "view size is not compatible" in memory.view_error(4, 3, 4)
-    assert memory.view_error(1, 3, 4) == memory.view_error(4, 1, 4) == ""
+def test_torch_rejects_a_view_of_a_transposed_tensor_unless_nothing_would_move():
+    assert "view size is not compatible" in memory_layout.view_error(4, 3, 4)
+    assert memory_layout.view_error(1, 3, 4) == memory_layout.view_error(4, 1, 4) == ""
 
 
 @pytest.mark.parametrize("sizes", [(0, 1, 1), (1, 5, 1)])
-def test_sizes_that_cannot_be_drawn_are_refused(sizes: tuple[int, int, int]):
+def test_sizes_that_cannot_be_drawn_are_rejected(sizes: tuple[int, int, int]):
     with pytest.raises(ShapeError, match="at most T 6, H 4, d_h 4"):
-        memory.layouts(*sizes)
+        memory_layout.layouts(*sizes)

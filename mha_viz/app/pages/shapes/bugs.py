@@ -1,153 +1,152 @@
-"""The Break it part of the Shapes page: one mistake in every layer, and what it costs."""
+"""The Bugs part of the Shapes page: one bug in every layer, and what it does to the model."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
 import torch
-from numpy.typing import NDArray
 
-from mha_viz.app.messages import escaped, notice, problem
+from mha_viz.app.messages import escaped, notice
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.download_buttons import download_matrix
+from mha_viz.app.widgets.selection import n_first_tokens, selected_index
 from mha_viz.app.work.progress import Reporter, ResultSlots, wait_for
 from mha_viz.figures.predictions import compare_predictions
 from mha_viz.figures.values import matrix_heatmap
-from mha_viz.lessons.bugs import FAULTS, divergence, run_with
+from mha_viz.lessons.bugs import BUGS, divergence, run_with_bug
+from mha_viz.trace import Array
 
 MOST_TOKENS = 256
-TOP = 5
+TOP = 5  # next tokens of each run
+NAMES = ("correct", "with the bug")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Broken:
-    """Patterns of the chosen layer and what comes next, right and wrong."""
+class Comparison:
+    """The patterns of one layer and the next-token prediction, without the bug and with it."""
 
-    right: NDArray[np.float32]  # [H, T, T]
-    wrong: NDArray[np.float32]
-    ids: list[int]  # the likeliest of either
-    before: list[float]
-    after: list[float]
-    last: float  # KL in nats at the last position
-    mean: float  # over all positions
+    correct_patterns: Array  # [H, T, T]
+    patterns: Array
+    token_ids: list[int]  # the most likely next tokens of both runs
+    correct_probabilities: list[float]
+    probabilities: list[float]
+    last_divergence: float  # KL in nats at the last position
+    mean_divergence: float  # over all positions
 
 
-_damages = ResultSlots[Broken](8)
+_comparisons = ResultSlots[Comparison](8)
 
 
 def show(view: View) -> None:
-    """The line, the damage to the pattern and to the prediction, and how far it went."""
-    name: str = segmented_control(
-        "Mistake", list(FAULTS), next(iter(FAULTS)), "mistake", show_label=False
-    )
-    if view.head not in view.model.config.kept_heads(view.layer):
-        problem(f"{view.at.label} was taken out of this model. Choose another head.")
+    """The wrong line, and what it changes in the pattern and in the prediction."""
+    bug: str = segmented_control("Bug", list(BUGS), next(iter(BUGS)), "mistake", show_label=False)
+    index = selected_index(view)
+    if index is None:
         return
-    if name == "no scale" and view.model.config.scale(view.layer) == 1:
-        notice("This model does not scale its scores, so there is no line to leave out.")
-    T = min(view.trace.n_tokens, MOST_TOKENS)
-    if view.trace.n_tokens > T:
-        notice(f"Shown for the first {T} of {view.trace.n_tokens:,} tokens.")
-    fault = FAULTS[name]
-    found = _broken(view, T, name)
-    if found is None:
+    if bug == "no scale" and view.model.config.scale(view.layer) == 1:
+        notice("This model does not scale its scores, so this bug changes nothing.")
+    T = n_first_tokens(view, MOST_TOKENS)
+    comparison = _compare(view, T, bug)
+    if comparison is None:
         return
-    _red_line(view, found)
-    words, code = st.columns([2, 3], gap="medium", vertical_alignment="center")
-    words.markdown(fault.sentence)
-    code.code(f"- {fault.right}\n+ {fault.wrong or '# left out'}", language="diff", wrap_lines=True)
-    right, wrong, next_token = st.columns([4, 4, 3], gap="small")
-    kept = view.model.config.kept_heads(view.layer).index(view.head)
-    causal = np.tri(T, dtype=bool)
-    pictures = {
-        "As it is": (right, np.where(causal, found.right[kept], np.nan)),
-        "With the mistake": (
-            wrong,
-            found.wrong[kept] if name == "no mask" else np.where(causal, found.wrong[kept], np.nan),
-        ),
-    }
-    for title, (column, pattern) in pictures.items():
-        with column:
-            caption(title, f"{view.at.label}, rows look from, columns look at.")
-            chart(
-                matrix_heatmap(
-                    pattern, view.theme, rows="from", columns="to", weights=True, both=True,
-                    tokens=view.trace.tokens[:T], most_labels=12 if view.stage else 18,
-                    sizes=view.sizes,
-                ),
-                key=f"pattern {title}", height=400,
-                alt=f"{title}: the pattern of {view.at.label} over {T} tokens.",
-            )  # fmt: skip
-    with next_token:
-        caption("What comes next", "probability of the likeliest tokens of either.")
-        labels = [label_of(view, i) for i in found.ids]
-        chart(
-            compare_predictions(
-                labels, found.before, found.after, view.theme, names=("as it is", "broken"),
-                sizes=view.sizes,
-            ),
-            key="next", height=400,
-            table=lambda: (
-                ["id", "token", "as it is", "broken"],
-                [
-                    [int(i), token, float(b), float(a)]
-                    for i, token, b, a in zip(
-                        found.ids, labels, found.before, found.after, strict=True
-                    )
-                ],
-            ),
-            alt="; ".join(
-                f"{token} {b:.2f}, broken {a:.2f}"
-                for token, b, a in zip(labels, found.before, found.after, strict=True)
-            ),
-        )  # fmt: skip
-    download_matrix("broken_pattern.csv", found.wrong[kept], rows=view.trace.tokens[:T])
+    labels = [view.model.read([token_id])[0].label for token_id in comparison.token_ids]
+    _summary(view, comparison, labels)
+    _lines(bug)
+    above_diagonal = ~np.tri(T, dtype=bool)
+    correct = np.where(above_diagonal, np.nan, comparison.correct_patterns[index])
+    wrong = comparison.patterns[index]
+    if bug != "no mask":
+        wrong = np.where(above_diagonal, np.nan, wrong)
+    left, middle, right = st.columns([4, 4, 3], gap="small")
+    with left:
+        _pattern(view, "Correct", correct)
+    with middle:
+        _pattern(view, "With the bug", wrong)
+    with right:
+        _next_token(view, comparison, labels)
+    tokens = view.trace.tokens[:T]
+    download_matrix("pattern_with_bug.csv", comparison.patterns[index], rows=tokens)
 
 
-def label_of(view: View, token_id: int) -> str:
-    """What a token of the vocabulary is called."""
-    return view.model.read([token_id])[0].label
-
-
-def _red_line(view: View, found: Broken) -> None:
-    was, now = int(np.argmax(found.before)), int(np.argmax(found.after))
-    likeliest = (
-        f"The likeliest next token stays {label_of(view, found.ids[was])}, at "
-        f"{found.after[was]:.2f} in place of {found.before[was]:.2f}."
-        if was == now
-        else f"The likeliest next token was {label_of(view, found.ids[was])} and is "
-        f"{label_of(view, found.ids[now])}."
-    )
+def _summary(view: View, comparison: Comparison, labels: list[str]) -> None:
+    before = int(np.argmax(comparison.correct_probabilities))
+    after = int(np.argmax(comparison.probabilities))
+    if before == after:
+        top = (
+            f"The top next token is still {labels[after]}, with probability "
+            f"{comparison.probabilities[after]:.2f} instead of "
+            f"{comparison.correct_probabilities[after]:.2f}."
+        )
+    else:
+        top = f"The top next token changes from {labels[before]} to {labels[after]}."
     st.html(
-        f'<p class="broken">{found.last:.2f} nats from {escaped(model_name(view))} at the last '
-        f"position, {found.mean:.2f} on average (KL divergence of what comes next). "
-        f"{escaped(likeliest)}</p>"
+        f'<p class="broken">KL divergence from {escaped(model_name(view))}: '
+        f"{comparison.last_divergence:.2f} nats at the last position, "
+        f"{comparison.mean_divergence:.2f} on average. {escaped(top)}</p>"
     )
 
 
-def _broken(view: View, T: int, name: str) -> Broken | None:
+def _lines(bug: str) -> None:
+    text, code = st.columns([2, 3], gap="medium", vertical_alignment="center")
+    correct, wrong = BUGS[bug].correct, BUGS[bug].wrong or "# missing"
+    text.markdown(BUGS[bug].effect)
+    code.code(f"- {correct}\n+ {wrong}", language="diff", wrap_lines=True)
+
+
+def _pattern(view: View, title: str, pattern: Array) -> None:
+    caption(title, f"{view.at.label}. Each row shows what one token looks at.")
+    figure = matrix_heatmap(
+        pattern,
+        view.theme,
+        rows="from",
+        columns="to",
+        weights=True,
+        both=True,
+        tokens=view.trace.tokens[: len(pattern)],
+        most_labels=12 if view.stage else 18,
+        sizes=view.sizes,
+    )
+    alt = f"{title}: the pattern of {view.at.label} over {len(pattern)} tokens."
+    chart(figure, key=f"pattern {title}", height=400, alt=alt)
+
+
+def _next_token(view: View, comparison: Comparison, labels: list[str]) -> None:
+    caption("Next token", f"Probabilities of the top {TOP} tokens of each run.")
+    before, after = comparison.correct_probabilities, comparison.probabilities
+    figure = compare_predictions(labels, before, after, view.theme, names=NAMES, sizes=view.sizes)
+    rows = list(zip(comparison.token_ids, labels, before, after, strict=True))
+    chart(
+        figure,
+        key="next",
+        height=400,
+        table=lambda: (["id", "token", *NAMES], [list(row) for row in rows]),
+        alt="; ".join(f"{token} {p:.2f}, with the bug {q:.2f}" for _, token, p, q in rows),
+    )
+
+
+def _compare(view: View, T: int, bug: str) -> Comparison | None:
     network, layer, L = view.model.network, view.layer, view.trace.n_layers
     ids = torch.tensor([view.trace.token_ids[:T]], device=view.model.device)
 
-    def work(report: Reporter) -> Broken:
-        right = run_with(network, ids, None, layer, on_layer=lambda n: report(n / L / 2))
-        wrong = run_with(network, ids, name, layer, on_layer=lambda n: report((1 + n / L) / 2))
-        apart = divergence(right.logits, wrong.logits)
-        before, after = (run.logits[-1].float().softmax(-1) for run in (right, wrong))
-        likely = {i for run in (before, after) for i in run.topk(TOP).indices.tolist()}
-        ids_shown = sorted(likely, key=lambda i: -float(before[i]))
-        return Broken(
-            right=right.pattern.float().cpu().numpy(),
-            wrong=wrong.pattern.float().cpu().numpy(),
-            ids=ids_shown,
-            before=[float(before[i]) for i in ids_shown],
-            after=[float(after[i]) for i in ids_shown],
-            last=float(apart[-1]),
-            mean=float(apart.mean()),
+    def work(report: Reporter) -> Comparison:
+        correct = run_with_bug(network, ids, None, layer, on_layer=lambda n: report(n / L / 2))
+        wrong = run_with_bug(network, ids, bug, layer, on_layer=lambda n: report((1 + n / L) / 2))
+        divergences = divergence(correct.logits, wrong.logits)
+        p, q = (run.logits[-1].float().softmax(-1) for run in (correct, wrong))
+        top = {token_id for run in (p, q) for token_id in run.topk(TOP).indices.tolist()}
+        token_ids = sorted(top, key=lambda token_id: -float(p[token_id]))
+        return Comparison(
+            correct_patterns=correct.pattern.float().cpu().numpy(),
+            patterns=wrong.pattern.float().cpu().numpy(),
+            token_ids=token_ids,
+            correct_probabilities=p[token_ids].tolist(),
+            probabilities=q[token_ids].tolist(),
+            last_divergence=float(divergences[-1]),
+            mean_divergence=float(divergences.mean()),
         )
 
-    slot = _damages(view.trace_key, layer, T, name)
-    return wait_for(slot, "Running the model twice", work, lane="mistake")
+    slot = _comparisons(view.trace_key, layer, T, bug)
+    return wait_for(slot, "Running the model with and without the bug", work, lane="bug")

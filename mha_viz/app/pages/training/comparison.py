@@ -39,7 +39,7 @@ class Plan:
     @property
     def n_reports(self) -> int:
         """How many all trainings give."""
-        return len(self.settings) * len(self.models[0].reports)
+        return len(self.settings) * len(self.models[0].report_steps)
 
     @property
     def versus(self) -> str:
@@ -57,7 +57,7 @@ def name(model: Settings) -> str:
 
 def curves(plan: Plan, reports: Sequence[Report]) -> list[Curve]:
     """The losses of each model so far."""
-    steps = plan.models[0].reports
+    steps = plan.models[0].report_steps
     places = {step: i for i, step in enumerate(steps)}
     losses = np.full((2, len(plan.settings), len(steps)), np.nan, dtype=np.float32)
     for which, report in reports:

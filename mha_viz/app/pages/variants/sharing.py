@@ -70,7 +70,7 @@ def _kind(G: int, H: int) -> str:
 def _arithmetic(view: View, G: int, own: int) -> None:
     config = view.model.config
     H, C, d_h = config.n_heads, config.d_model, config.d_head
-    n_bytes = view.model.network.wte.weight.element_size()
+    n_bytes = view.model.network.dtype.itemsize
 
     def both(of: Callable[[int], int], write: Callable[[int], str]) -> str:
         before, after = of(own), of(G)
@@ -82,7 +82,7 @@ def _arithmetic(view: View, G: int, own: int) -> None:
         return attention_parameters(C, H, n_kv_heads=n, d_head=d_h).total
 
     def cache(n: int, n_tokens: int) -> int:
-        return kv_cache_bytes(config.n_layers, n, d_h, n_tokens=n_tokens, bytes_per_number=n_bytes)
+        return kv_cache_bytes(config.n_layers, n, d_h, n_tokens=n_tokens, bytes_per_value=n_bytes)
 
     T = config.n_positions
     change = f" from G = {own} to G = {G}" if own != G else ""
