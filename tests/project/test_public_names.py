@@ -1,7 +1,10 @@
 """What the README imports keeps its name, its arguments and what it returns."""
 
+import re
 from importlib import import_module
+from importlib.util import find_spec
 from inspect import Parameter, signature
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +30,8 @@ TRACE = (
     "model text details q k v logits scales cut left_out replaced n_layers n_heads n_tokens "
     "tokens token_ids token_bytes pattern patterns thumbnails"
 )
+CHANGELOG = (Path(__file__).resolve().parents[2] / "CHANGELOG.md").read_text(encoding="utf-8")
+MOVED = re.findall(r"^ *\| `(mha_viz[\w.]+)` \| `(mha_viz[\w.]+)` \|$", CHANGELOG, re.MULTILINE)
 
 
 @pytest.mark.parametrize(("name", "arguments"), CALLS.items(), ids=CALLS)
@@ -50,3 +55,9 @@ def test_a_trace_holds_what_it_held(bundled: Model) -> None:
     assert trace.pattern(0, 0).shape == (T, T)
     assert trace.patterns(0).shape == (H, T, T)
     assert len(trace.tokens) == len(trace.token_ids) == len(trace.token_bytes) == T
+
+
+@pytest.mark.parametrize(("before", "now"), MOVED)
+def test_a_moved_module_is_where_the_changelog_says(before: str, now: str) -> None:
+    assert find_spec(now) is not None
+    assert find_spec(before) is None
