@@ -14,12 +14,20 @@ RENAMED: dict[str, dict[str, str]] = {  # key -> {value in old links: value now}
     "shapes": {"Walk": "Walkthrough", "Memory": "Memory layout", "Break it": "Bugs"},
     "step": {"weigh": "weighted sum", "back": "transpose back"},
     "mistake": {"merge as it lies": "no transpose back"},
+    "variants": {"Shared keys": "Grouped-query attention"},
+    "cache_of": {"a token": "one token", "a context": "full context"},
     "many": {"Tellings": "Implementations", "Counting": "Parameters and FLOPs"},
     "orders": {
         "worst first": "most important first",
         "gradient again": "gradient, recomputed",
     },
     "way": {"position-mean": "position-wise mean"},
+    "elements": {"by size": "by magnitude"},
+    "expects": {"Go on": "Generate"},
+    "go_on": {"own words": "own continuation"},
+    "lens_colour": {"final token": "final choice", "next token": "actual next token"},
+    "numbers_of": {"Passport": "Head profiles", "Over layers": "Combined heads"},
+    "against": {"without heads": "ablated heads"},
 }
 SEVERAL = ("orders",)  # keys of widgets that hold several values
 LONGEST = 16_000  # characters of an encoded text; servers and chats cut or refuse far longer links

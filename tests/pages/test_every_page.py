@@ -11,13 +11,13 @@ from mha_viz.app import link
 PARTS = {
     "attention": ("", [""]),
     "head": ("look", ["Why this weight", "Lines", "Values", "Sink"]),
-    "next_token": ("expects", ["Every position", "Logit lens", "Go on"]),
-    "heads": ("numbers_of", ["Passport", "Over layers", "Several texts"]),
-    "compare": ("against", ["another text", "another model", "without heads"]),
+    "next_token": ("expects", ["Every position", "Logit lens", "Generate"]),
+    "heads": ("numbers_of", ["Head profiles", "Combined heads", "Several texts"]),
+    "compare": ("against", ["another text", "another model", "ablated heads"]),
     "pruning": ("lab", ["By hand", "Tasks", "Importance", "Curves", "Take out"]),
     "shapes": ("shapes", ["Walkthrough", "Memory layout", "Bugs"]),
     "many_heads": ("many", ["Implementations", "Output projection", "Parameters and FLOPs"]),
-    "variants": ("variants", ["Shared keys", "KV cache", "FlashAttention", "Masks"]),
+    "variants": ("variants", ["Grouped-query attention", "KV cache", "FlashAttention", "Masks"]),
     "training": ("", [""]),
 }
 EVERY = [(page, key, part) for page, (key, parts) in PARTS.items() for part in parts]

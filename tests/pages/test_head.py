@@ -52,7 +52,7 @@ def test_a_part_that_is_not_there_gets_a_word() -> None:
 @pytest.mark.parametrize("part", PARTS)
 def test_a_link_that_fits_gets_no_word(part: str) -> None:
     test = page(
-        look=part, key="3", token="9", elements="by size", threshold="0.2", most="2",
+        look=part, key="3", token="9", elements="by magnitude", threshold="0.2", most="2",
         direction="horizontal", sink_as="log scale", beside=["L0H1", "L1H2"],
     )  # fmt: skip
     assert not test.exception
@@ -109,11 +109,11 @@ def test_a_key_beyond_the_query_is_masked_and_said_so(bundled: Model) -> None:
 
 def test_by_size_the_largest_product_comes_first(bundled: Model) -> None:
     found = dot_product.dot_product(bundled.trace(DEFAULT), 3, 0, 16, 7)
-    test = page(key="7", at=AT, elements="by size")
+    test = page(key="7", at=AT, elements="by magnitude")
     labels = figures(test)[0]["layout"]["xaxis"]["ticktext"]
     assert labels[0] == str(int(np.abs(found.products).argmax()))
     largest = found.products[found.order(by_size=True)[:5]].sum()
-    assert f"the 5 products largest in size add up to {largest:.2f} of {found.total:.2f}" in (
+    assert f"the 5 products of largest magnitude add up to {largest:.2f} of {found.total:.2f}" in (
         html(test).replace("−", "-")
     )
 
@@ -162,15 +162,15 @@ def test_the_whole_of_a_long_text_is_shown_and_what_a_cell_is_said(bundled: Mode
     assert T >= 600
     test = page(text=text, at=AT)
     assert not test.exception
-    assert any("a cell shows the largest of 3 × 3" in c.value for c in test.caption)
+    assert any("in a 3 × 3 block" in c.value for c in test.caption)
     assert component(test, "cells")["block"] == 3
 
 
 def test_a_part_zoomed_into_is_named_and_can_be_left() -> None:
     test = page(window="4-9-0-6", at=AT)
-    assert any("Shown are queries 4 to 8 and keys 0 to 5" in c.value for c in test.caption)
-    next(b for b in test.button if b.label == "Whole pattern").click().run()
-    assert not any("Shown are queries" in c.value for c in test.caption)
+    assert any("Showing queries 4 to 8 and keys 0 to 5" in c.value for c in test.caption)
+    next(b for b in test.button if b.label == "Reset zoom").click().run()
+    assert not any("Showing queries" in c.value for c in test.caption)
 
 
 # --- lines ----------------------------------------------------------------------------------------
@@ -262,7 +262,7 @@ def test_value_weighted_attention_is_weight_times_norm(bundled: Model) -> None:
     moved = weights[16, 7] * norms[7]
     assert f"weight {weights[16, 7]:.4f} × norm {norms[7]:.3f} = <b>{moved:.4f}</b>" in html(test)
     share = dot_product.share_of_first(weights * norms)
-    assert f"<b>{share:.1%}</b> of what is moved" in html(test)
+    assert f"<b>{share:.1%}</b> of ‖α f(x)‖" in html(test)
     assert any(f"the largest is {(weights * norms).max():.3g}" in alt for alt in alts(test))
 
 
@@ -324,7 +324,7 @@ def test_the_share_that_is_hidden_is_printed(way: str, bundled: Model) -> None:
     pattern = bundled.trace(DEFAULT).pattern(3, 0)
     test = page(look="Sink", at=AT, sink_as=way)
     share = pattern[1:, 0].mean()
-    assert f"<dt>hidden here</dt><dd>{share:.1%} of the attention</dd>" in html(test)
+    assert f"<dt>hidden here</dt><dd>{share:.1%} of the weight</dd>" in html(test)
     rest = pattern[:, 1:]
     if "renormalised" in way:
         rest = rest[1:] / (1 - pattern[1:, :1])
@@ -341,4 +341,4 @@ def test_value_weighted_sinks_are_drawn_to_their_own_scale(bundled: Model) -> No
 def test_a_single_token_has_no_sink() -> None:
     test = page(look="Sink", text="a", sink_as="first token hidden")
     assert not test.exception
-    assert "The first token is all there is" in said(test)
+    assert "The first token is the only one" in said(test)

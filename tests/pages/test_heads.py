@@ -69,7 +69,7 @@ def test_a_filter_leaves_the_heads_that_reach_it() -> None:
 
 
 def test_rollout_is_drawn_with_its_limits(bundled: Model) -> None:
-    test = page("heads.py", numbers_of="Over layers", aggregate="rollout")
+    test = page("heads.py", numbers_of="Combined heads", aggregate="rollout")
     last = rollout(bundled.trace(DEFAULT))[-1]
     assert f"(0) {last[0]:.2f}" in html(test)
     assert "drifts to position" in " ".join(m.value for m in test.markdown)
@@ -236,7 +236,7 @@ def test_a_capsule_of_a_comparison_names_the_other_side(bundled: Model) -> None:
 
 
 def test_without_heads_the_layers_below_stay_as_they_are(bundled: Model) -> None:
-    test = page("compare.py", against="without heads", off="L2H1")
+    test = page("compare.py", against="ablated heads", off="L2H1")
     assert "without 1 head" in html(test)
     gate = np.ones((4, 6), dtype=np.float32)
     gate[2, 1] = 0
@@ -276,7 +276,7 @@ def test_a_head_that_is_off_is_blank_in_the_map_and_in_its_numbers(
         "mha_viz.app.pages.compare.download_table",
         lambda name, header, rows: saved.update({name: rows}),
     )
-    test = page("compare.py", against="without heads", off="L0H1-L3H0", at="L3H4")
+    test = page("compare.py", against="ablated heads", off="L0H1-L3H0", at="L3H4")
     assert change_of(test, 3, 0) == change_of(test, 0, 1) == "no value"
     assert change_of(test, 3, 4) != "no value"
     assert "A head that is off is blank" in html(test)
@@ -293,7 +293,7 @@ def test_a_head_that_is_off_is_blank_in_the_map_and_in_its_numbers(
 
 
 def test_a_chosen_head_that_is_off_is_told_to_write_nothing() -> None:
-    test = page("compare.py", against="without heads", off="L3H0", at="L3H0")
+    test = page("compare.py", against="ablated heads", off="L3H0", at="L3H0")
     assert "L3 H0 is off: it writes nothing now; its pattern is only where it would look." in said(
         test
     )
@@ -304,7 +304,7 @@ def test_a_chosen_head_that_is_off_is_told_to_write_nothing() -> None:
 
 def test_without_any_head_it_is_told_what_remains() -> None:
     everything = "-".join(f"L{i}H{h}" for i in range(4) for h in range(6))
-    test = page("compare.py", against="without heads", off=everything)
+    test = page("compare.py", against="ablated heads", off=everything)
     assert "all that remains is what the embeddings, the MLPs and biases write" in said(test)
     assert not figures(test)
 

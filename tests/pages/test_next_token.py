@@ -52,7 +52,7 @@ def _here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
 
 
-@pytest.mark.parametrize("part", ["Every position", "Logit lens", "Go on"])
+@pytest.mark.parametrize("part", ["Every position", "Logit lens", "Generate"])
 def test_every_part_opens_from_a_link_without_a_word_of_complaint(part: str) -> None:
     test = page(expects=part)
     assert not test.exception
@@ -159,15 +159,15 @@ def test_the_lens_names_the_top_token_of_each_layer(bundled: Model) -> None:
     assert f"after L3 ·ring {layers[-1].probabilities[-1, 0]:.2f}" in " ".join(alts(test))
 
 
-@pytest.mark.parametrize("colour", ["top token", "final token", "next token"])
+@pytest.mark.parametrize("colour", ["top token", "final choice", "actual next token"])
 def test_the_colour_of_the_lens_is_the_probability_that_it_names(
     colour: str, bundled: Model
 ) -> None:
     layers = list(lens(bundled, bundled.trace(DEFAULT).token_ids))
     wanted = {
         "top token": np.stack([layer.probabilities[:, 0] for layer in layers]),
-        "final token": np.stack([layer.p_final for layer in layers]),
-        "next token": np.stack([layer.p_actual for layer in layers]),
+        "final choice": np.stack([layer.p_final for layer in layers]),
+        "actual next token": np.stack([layer.p_actual for layer in layers]),
     }[colour]
     chart = figures(page(expects="Logit lens", lens_colour=colour))[-1]
     cells = next(trace for trace in chart["data"] if trace["type"] == "heatmap")
@@ -189,7 +189,7 @@ def test_the_steps_are_those_of_the_model(bundled: Model) -> None:
     ids = bundled.trace(DEFAULT).token_ids
     link = {"temperature": "0.9", "top_k": "12", "top_p": "0.9", "draw": "3", "n_more": "6"}
     made = list(continue_text(bundled, ids, 6, sampling=Sampling(0.9, 12, 0.9, 3)))
-    test = page(expects="Go on", go_on="sample", went="4", **link)
+    test = page(expects="Generate", go_on="sample", went="4", **link)
     assert not test.exception
     assert said(test) == ""
     step = made[3]
@@ -210,7 +210,7 @@ def test_the_attention_of_the_step_is_that_of_the_chosen_head(bundled: Model) ->
     ids = bundled.trace(DEFAULT).token_ids
     step = next(continue_text(bundled, ids, 1))
     weights = attention_row(bundled, step, 2, 5)
-    test = page(expects="Go on", at="L2H5", went="1")
+    test = page(expects="Generate", at="L2H5", went="1")
     assert "<b>Where L2 H5 looked</b>" in html(test)
     best = int(weights.argmax())
     assert f"It looks most at <b>{name(bundled, ids[best])} ({best}) {weights[best]:.2f}" in html(
@@ -221,7 +221,7 @@ def test_the_attention_of_the_step_is_that_of_the_chosen_head(bundled: Model) ->
 
 def test_the_same_link_is_the_same_text_and_another_seed_is_another() -> None:
     def text(seed: str) -> str:
-        test = page(expects="Go on", go_on="sample", draw=seed, n_more="12")
+        test = page(expects="Generate", go_on="sample", draw=seed, n_more="12")
         button(test, "Use as text").click()
         return finished(test.run()).text_area(key="text").value
 
@@ -233,7 +233,7 @@ def test_words_of_ones_own_are_asked_one_by_one(bundled: Model) -> None:
     ids = bundled.trace(DEFAULT).token_ids
     given, _ = bundled.encode(" ring and a crown.")
     made = list(score_continuation(bundled, ids, given))
-    test = page(expects="Go on", go_on="own words", own=" ring and a crown.")
+    test = page(expects="Generate", go_on="own continuation", own=" ring and a crown.")
     assert not test.exception
     assert said(test) == ""
     loss = sum(step.loss for step in made)
@@ -242,12 +242,12 @@ def test_words_of_ones_own_are_asked_one_by_one(bundled: Model) -> None:
     power = math.floor(-loss / math.log(10))
     assert f"{math.exp(-loss) / 10**power:.2f} × 10⁻⁶" in html(test)
     assert power == -6
-    test = page(expects="Go on", go_on="own words", own="crown")
+    test = page(expects="Generate", go_on="own continuation", own="crown")
     assert "continues the last word" in " ".join(c.value for c in test.caption)
 
 
 def test_the_continuation_becomes_the_text_of_every_page() -> None:
-    test = page(expects="Go on", go_on="own words", own=" ring, <b>said</b> $he$ & 😀.")
+    test = page(expects="Generate", go_on="own continuation", own=" ring, <b>said</b> $he$ & 😀.")
     assert not test.exception
     button(test, "Use as text").click()
     test = finished(test.run())
@@ -260,23 +260,23 @@ def test_the_end_of_the_positions_is_told(bundled: Model) -> None:
     n = bundled.trace(text).n_tokens
     assert n < 1024
     room = 1024 - n
-    test = page(expects="Go on", text=text, n_more="24")
+    test = page(expects="Generate", text=text, n_more="24")
     assert f"it goes on by {room} in place of 24" in said(test)
     assert f"<b>{room}</b> tokens" in html(test)
-    test = page(expects="Go on", text="king " * 1100)
+    test = page(expects="Generate", text="king " * 1100)
     assert "fills all 1,024 positions" in said(test)
     assert not test.exception
 
 
 def test_a_link_that_asks_for_what_is_not_there_gets_a_word() -> None:
-    test = page(expects="Go on", go_on="sample", temperature="99", top_k="-3")
+    test = page(expects="Generate", go_on="sample", temperature="99", top_k="-3")
     assert "temperature = 99" in said(test)
     assert "top_k = -3" in said(test)
-    assert said(page(expects="Go on", go_on="sample", temperature="0.80", draw="7")) == ""
+    assert said(page(expects="Generate", go_on="sample", temperature="0.80", draw="7")) == ""
 
 
 def test_a_step_may_look_at_more_tokens_than_are_drawn_and_says_what_is_left_out() -> None:
-    test = page(expects="Go on", text=LONG)
+    test = page(expects="Generate", text=LONG)
     assert "are not drawn." in html(test)
     assert html(test).count('title="position') == 24 + 72
 
@@ -318,7 +318,7 @@ def test_the_numbers_are_those_of_the_model(
         layers[3].probabilities[:, 0]
     )
     assert len(rows) == 5 * 17
-    page(expects="Go on", n_more="5", at="L1H3")
+    page(expects="Generate", n_more="5", at="L1H3")
     made = list(continue_text(bundled, ids, 5))
     rows = read(files["continuation.csv"])
     assert [int(r["id"]) for r in rows if r["taken"] == "1"] == [step.token for step in made]

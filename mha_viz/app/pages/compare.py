@@ -25,7 +25,7 @@ from mha_viz.figures.values import matrix_heatmap
 from mha_viz.head import Head
 from mha_viz.trace import Trace
 
-AGAINST = ["another text", "another model", "without heads"]
+AGAINST = ["another text", "another model", "ablated heads"]
 OTHER_TEXT = DEFAULT.replace("king", "queen")
 ALL_OFF = (
     "Every head is off: all that remains is what the embeddings, the MLPs and biases write, and "

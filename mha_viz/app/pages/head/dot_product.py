@@ -1,4 +1,4 @@
-"""The Why part: one weight taken apart, from q and k to the softmax."""
+"""The “Why this weight” tab: one weight step by step, from q and k to the softmax."""
 
 from functools import partial
 from typing import Any
@@ -10,243 +10,234 @@ import streamlit as st
 from mha_viz.analysis import dot_product
 from mha_viz.analysis.dot_product import DotProduct, Positions, Row
 from mha_viz.app.pages.head import cells
-from mha_viz.app.pages.head.maps import only_seen, part_shown, save, seen_weights, weight_map
+from mha_viz.app.pages.head.maps import (
+    download_map,
+    explain_maps,
+    map_figure,
+    masked,
+    masked_pattern,
+)
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart, square
-from mha_viz.app.widgets.choices import check_link
+from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.token_strip import token_strip
 from mha_viz.export import Table
-from mha_viz.figures.cells import MAX_TICKS, cell_map
+from mha_viz.figures.cells import MAX_TICKS
 from mha_viz.figures.dot_product import dot_product_figure
 from mha_viz.figures.ladder import Rung, ladder, ladder_height
-from mha_viz.figures.theme import NORMAL, STAGE, THEMES
-from mha_viz.figures.window import Window
-from mha_viz.trace import Array, Trace
+from mha_viz.trace import Array
 
-ORDERS = ["by dimension", "by size"]
-RUNGS = 8  # keys of the ladder
-LARGEST = 5  # products that are added up in a sentence
+ORDERS = ["by dimension", "by magnitude"]
+N_KEYS = 8  # in the drawing of the softmax
+N_LARGEST = 5  # products whose sum is named
 MAPS = {
-    "scores": ("1. Scores", "scale · q · k, of every pair; blue below 0, orange above."),
-    "masked": ("2. Masked", "the same; what lies beyond the query is −∞, drawn blank."),
-    "weights": ("3. Softmax", "exp of each over the sum of its row; colour = √ weight."),
+    "scores": (
+        "1. Scores",
+        "scale · q · k for every query (row) and key (column). Blue: negative. Orange: positive.",
+    ),
+    "masked": ("2. Masked", "The same scores. Keys after the query are masked: −∞, drawn blank."),
+    "weights": ("3. Softmax", "exp(score) divided by the sum of its row. Colour: √ weight."),
 }
 
 
 def show(view: View) -> None:
-    """The weight of one query on one key, and the way of the whole head to its weights."""
+    """The weight of one query on one key, and all scores and weights of the selected head."""
     token_strip(view)
     row = dot_product.softmax_row(view.trace, view.layer, view.head, view.token)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         query = cells.query_input(view)
         key = cells.key_input(view, row.strongest(1)[0])
-        found = dot_product.dot_product(view.trace, view.layer, view.head, query, key)
-        _sentence(view, row, key)
+        _pair(view, row, key)
+    product = dot_product.dot_product(view.trace, view.layer, view.head, query, key)
     left, right = st.columns([2, 1], gap="medium")
     with left:
-        st.fragment(_product)(view, found, query, key)
+        st.fragment(_product)(view, product, query, key)
     with right:
-        _ladder(view, row, key)
-    _formula(view, found, row, key)
-    _path(view)
+        _softmax(view, row, key)
+    _formula(product, row, key)
+    _maps(view)
     maps = {f"why_{name}": partial(_values, view, name) for name in MAPS}
     cells.picks(view, maps, key=key, rungs=["why_ladder"])
 
 
-def _sentence(view: View, row: Row, key: int) -> None:
-    """What is taken apart, in words: the pair, its score and its weight."""
-    asks, asked = cells.named(view, row.query), cells.named(view, key)
+def _pair(view: View, row: Row, key: int) -> None:
+    """The pair of tokens, its score, its weight and the rank of that weight."""
     score = _signed(f"{row.scores[key]:.3f}")
     if key > row.query:
-        what = f"score {score}, but the key lies beyond the query: masked, weight <b>0</b>."
+        result = f"score {score}, but the key comes after the query: masked, weight <b>0</b>."
     else:
         rank = int((row.weights > row.weights[key]).sum()) + 1
-        n = row.query + 1
-        place = f"rank {rank:,} of {n:,} keys" if n > 1 else "its only key"
-        what = f"score {score}, weight <b>{row.weights[key]:.4f}</b>, {place}."
-    st.html(f'<div class="score why"><span>{asks} on {asked}: {what}</span></div>')
+        n_keys = row.query + 1
+        of_keys = f"rank {rank:,} of {n_keys:,} keys" if n_keys > 1 else "the only key"
+        result = f"score {score}, weight <b>{row.weights[key]:.4f}</b>, {of_keys}."
+    pair = f"{cells.named(view, row.query)} on {cells.named(view, key)}"
+    st.html(f'<div class="score why"><span>{pair}: {result}</span></div>')
 
 
-def _product(view: View, found: DotProduct, query: int, key: int) -> None:
-    """Strips of q, k and their products, and the sum as it grows."""
-    order = st.segmented_control(
-        "Elements", ORDERS, default=ORDERS[0], key="elements", bind="query-params", required=True,
-        label_visibility="collapsed", width="content",
-    )  # fmt: skip
-    check_link("elements", order)
-    top = max(np.abs(found.q).max(), np.abs(found.k).max())
+def _product(view: View, product: DotProduct, query: int, key: int) -> None:
+    """q, k and their products as strips, and the running sum of the products."""
+    by = segmented_control("Order of elements", ORDERS, ORDERS[0], "elements", show_label=False)
+    order = product.order(by_size=by == ORDERS[1])
+    largest = _largest(product)
+    top, top_product = (np.abs(x).max() for x in ([product.q, product.k], product.products))
     caption(
         "Element by element",
-        f"a cell is one of d_h = {len(found.q)} numbers, blue below 0, orange above; q and k reach "
-        f"from −{top:.3g} to {top:.3g}, q × k from −{np.abs(found.products).max():.3g} to "
-        f"{np.abs(found.products).max():.3g}. Bars add up to the line; {_largest(found)}.",
+        f"Each column is one of d_h = {len(product.q)} elements. Blue: negative. Orange: positive. "
+        f"Colours reach ±{top:.3g} for q and k, ±{top_product:.3g} for q × k. The line is the "
+        f"running sum of the products; {largest}.",
     )
-    at = found.order(by_size=order == ORDERS[1])
-    numbers = _elements(found, at)
+    header, rows = _product_table(product, order)
     chart(
-        dot_product_figure(found.q, found.k, at.tolist(), view.theme, sizes=view.sizes),
-        key="why_product", height=390, name="dot-product", table=lambda: numbers,
-        alt=f"q of position {query} times k of position {key}, {order}: the sum is "
-        f"{found.total:.3f}; {_largest(found)}.",
-    )  # fmt: skip
-    download_table("dot_product.csv", *numbers, label="Elements as CSV")
+        dot_product_figure(product.q, product.k, order.tolist(), view.theme, sizes=view.sizes),
+        key="why_product",
+        height=390,
+        name="dot-product",
+        table=lambda: (header, rows),
+        alt=f"q at position {query} times k at position {key}, {by}: the sum is "
+        f"{product.total:.3f}; {largest}.",
+    )
+    download_table("dot_product.csv", header, rows, label="Download elements (CSV)")
 
 
-def _elements(found: DotProduct, at: Positions) -> Table:
-    running = np.cumsum(found.products[at])
-    rows: list[list[Any]] = [
-        [int(d), float(found.q[d]), float(found.k[d]), float(found.products[d]), float(total)]
-        for d, total in zip(at, running, strict=True)
-    ]
-    return ["element", "q", "k", "q times k", "sum so far"], rows
+def _product_table(product: DotProduct, order: Positions) -> Table:
+    q, k, products = product.q[order], product.k[order], product.products[order]
+    columns = [order.tolist(), *(x.tolist() for x in (q, k, products, np.cumsum(products)))]
+    return ["element", "q", "k", "q times k", "running sum"], list(
+        map(list, zip(*columns, strict=True))
+    )
 
 
-def _largest(found: DotProduct) -> str:
-    n = min(LARGEST, len(found.q))
-    first = found.products[found.order(by_size=True)[:n]].sum()
-    return _signed(f"the {n} products largest in size add up to {first:.2f} of {found.total:.2f}")
+def _largest(product: DotProduct) -> str:
+    n = min(N_LARGEST, len(product.q))
+    total = product.products[product.order(by_size=True)[:n]].sum()
+    text = f"the {n} products of largest magnitude add up to {total:.2f} of {product.total:.2f}"
+    return _signed(text)
 
 
-def _ladder(view: View, row: Row, key: int) -> None:
-    """The query's softmax as rungs; a press on one chooses its key."""
+def _softmax(view: View, row: Row, key: int) -> None:
+    """The query's softmax, key by key; a click on a bar selects its key."""
     caption(
-        "The softmax of this query",
-        f"its strongest keys, the chosen one orange; max = {_signed(f'{row.largest:.3f}')}.",
+        "Softmax of this query",
+        "One row per key, largest weight first. Orange: selected key. "
+        f"max = {_signed(f'{row.largest:.3f}')}, the largest score.",
     )
     rungs = _rungs(view, row, key)
-    numbers = _keys(view, row)
+    header, rows = _softmax_table(view, row)
     chart(
         ladder(rungs, view.theme, chosen=key, sizes=view.sizes),
-        key="why_ladder", height=ladder_height(len(rungs)), name="softmax", table=lambda: numbers,
+        key="why_ladder",
+        height=ladder_height(len(rungs)),
+        name="softmax",
+        table=lambda: (header, rows),
         alt="; ".join(
-            f"{r.label}: score {r.score:.3f}, weight {r.weight:.4f}"
-            for r in rungs if r.score is not None
+            f"{rung.label}: score {rung.score:.3f}, weight {rung.weight:.4f}"
+            for rung in rungs
+            if rung.score is not None
         ),
-    )  # fmt: skip
-    download_table("softmax_row.csv", *numbers, label="Row as CSV")
+    )
+    download_table("softmax_row.csv", header, rows, label="Download row (CSV)")
 
 
-def _keys(view: View, row: Row) -> Table:
+def _softmax_table(view: View, row: Row) -> Table:
     exps, weights = row.exps, row.weights
     rows: list[list[Any]] = [
-        [j, token, float(row.scores[j]), float(exps[j]), float(weights[j]), j > row.query]
-        for j, token in enumerate(view.trace.tokens)
+        [key, token, float(row.scores[key]), float(exps[key]), float(weights[key]), key > row.query]
+        for key, token in enumerate(view.trace.tokens)
     ]
     return ["key", "token", "score", "exp(score - max)", "weight", "masked"], rows
 
 
 def _rungs(view: View, row: Row, key: int) -> list[Rung]:
-    exps, weights, tokens = row.exps, row.weights, view.trace.tokens
-    shown = row.strongest(RUNGS, also=key)
+    """The strongest keys, the selected one, all others together, and the sum."""
+    scores, exps, weights, tokens = row.scores, row.exps, row.weights, view.trace.tokens
+    shown = row.strongest(N_KEYS, also=key)
     rungs = [
-        Rung(tokens[j], j, float(row.scores[j]), float(exps[j]), float(weights[j]), j > row.query)
+        Rung(tokens[j], j, float(scores[j]), float(exps[j]), float(weights[j]), j > row.query)
         for j in shown
     ]
-    rest = row.query + 1 - sum(j <= row.query for j in shown)
-    if rest:
-        others = [j for j in range(row.query + 1) if j not in shown]
-        rungs.append(
-            Rung(
-                f"{rest} more", None, None, float(exps[others].sum()), float(weights[others].sum())
-            )
-        )
+    others = [j for j in range(row.query + 1) if j not in shown]
+    if others:
+        exp, weight = float(exps[others].sum()), float(weights[others].sum())
+        rungs.append(Rung(f"{len(others)} more", None, None, exp, weight))
     return [*rungs, Rung("sum", None, None, float(exps.sum()), 1.0)]
 
 
-def _formula(view: View, found: DotProduct, row: Row, key: int) -> None:
-    """The formula, and the same with the numbers of this pair."""
-    d_h = len(found.q)
-    usual = np.isclose(found.scale, d_h**-0.5)
-    scale = rf"\tfrac{{1}}{{\sqrt{{{d_h}}}}}" if usual else f"{found.scale:.4g}"
-    name = rf"{{{row.query},{key}}}"
+def _formula(product: DotProduct, row: Row, key: int) -> None:
+    """The formulas of score and weight, and both with the numbers of this pair."""
+    d_h = len(product.q)
+    standard = np.isclose(product.scale, d_h**-0.5)
+    scale = rf"\tfrac{{1}}{{\sqrt{{{d_h}}}}}" if standard else f"{product.scale:.4g}"
+    pair = rf"{{{row.query},{key}}}"
     formulas = [
         r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_h}}",
         r"\alpha_{ij} = \frac{e^{s_{ij}}}{\sum_{j' \le i} e^{s_{ij'}}}",
-        rf"s_{name} = {found.total:.3f} \cdot {scale} = {found.score:.3f}",
-        rf"\alpha_{name} = {_weight_in_numbers(row, key)}",
+        rf"s_{pair} = {product.total:.3f} \cdot {scale} = {product.score:.3f}",
+        rf"\alpha_{pair} = {_weight_in_numbers(row, key)}",
     ]
     for column, formula in zip(st.columns([4, 5, 7, 8], gap="small"), formulas, strict=True):
         column.latex(formula)
-    note = "" if usual else f" This layer multiplies by {found.scale:.4g} in place of 1 / √d_h."
+    scaling = "" if standard else f" This layer scales by {product.scale:.4g} instead of 1 / √d_h."
     st.caption(
-        f"Vaswani et al. 2017, section 3.2.1; the mask: section 3.2.3. The largest score is taken "
-        f"off each before the exponential, which changes no weight.{note}"
+        "Vaswani et al. 2017, sections 3.2.1 and 3.2.3 (mask). The row's maximum is subtracted "
+        f"before the exponential; the weights stay the same.{scaling}"
     )
 
 
 def _weight_in_numbers(row: Row, key: int) -> str:
     if key > row.query:
         return rf"\frac{{e^{{-\infty}}}}{{{row.exps.sum():.4f}}} = 0"
-    top = rf"e^{{{row.scores[key]:.3f} - ({row.largest:.3f})}}"
-    return rf"\frac{{{top}}}{{{row.exps.sum():.4f}}} = {row.weights[key]:.4f}"
+    exp = rf"e^{{{row.scores[key]:.3f} - ({row.largest:.3f})}}"
+    return rf"\frac{{{exp}}}{{{row.exps.sum():.4f}}} = {row.weights[key]:.4f}"
 
 
-def _path(view: View) -> None:
-    """The same cells three times: as scores, under the mask, and as weights."""
-    columns = st.columns(3, gap="small")
-    for column, (name, (title, words)) in zip(columns, MAPS.items(), strict=True):
+def _maps(view: View) -> None:
+    """All pairs of the selected head: scores, masked scores, weights."""
+    for column, (name, (title, text)) in zip(st.columns(3, gap="small"), MAPS.items(), strict=True):
         with column:
-            caption(title, words)
-            square(_map_figure(view, name), f"why_{name}", _alt(view, name))
-    part_shown(view)
+            caption(title, text)
+            square(_figure(view, name), f"why_{name}", _alt(view, name))
+    explain_maps(view)
     with st.container(horizontal=True):
-        save("Scores as CSV", f"{view.at.key}_scores.csv", lambda: _whole(view), view)
-        save("Weights as CSV", f"{view.at.key}_weights.csv", lambda: seen_weights(view), view)
+        download_map(view, "Download scores (CSV)", "scores", lambda: _values(view, "scores"))
+        download_map(view, "Download weights (CSV)", "weights", lambda: _values(view, "weights"))
 
 
-def _map_figure(view: View, name: str) -> go.Figure:
+def _figure(view: View, name: str) -> go.Figure:
+    values = _values(view, name)
     if name == "weights":
-        return weight_map(view, labels=MAX_TICKS)
-    return _score_map(
-        view.trace_key, view.layer, view.head, name, view.window, view.stage, view.theme.name,
-        _trace=view.trace,
-    )  # fmt: skip
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _score_map(
-    trace_key: str, layer: int, head: int, name: str, window: Window | None, stage: bool,
-    theme: str,
-    *, _trace: Trace,
-) -> go.Figure:  # fmt: skip
-    whole = _scores(trace_key, layer, head, _trace=_trace)
-    return cell_map(
-        only_seen(whole) if name == "masked" else whole, _trace.tokens, THEMES[theme],
-        colours="signed", top=float(np.abs(whole).max()), window=window,
-        sizes=STAGE if stage else NORMAL,
-    )  # fmt: skip
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _scores(trace_key: str, layer: int, head: int, *, _trace: Trace) -> Array:
-    del trace_key  # only tells traces apart
-    found = dot_product.scores(_trace, layer, head)
-    found.setflags(write=False)
-    return found
-
-
-def _whole(view: View) -> Array:
-    """The scores of every pair."""
-    return _scores(view.trace_key, view.layer, view.head, _trace=view.trace)
+        return map_figure(view, name, values, ticks=MAX_TICKS)
+    top = float(np.abs(_values(view, "scores")).max())
+    return map_figure(view, name, values, colours="signed", top=top, ticks=MAX_TICKS)
 
 
 def _values(view: View, name: str) -> Array:
-    """What a map draws."""
+    """`[T, T]`: what the map of that name draws."""
     if name == "weights":
-        return seen_weights(view)
-    return only_seen(_whole(view)) if name == "masked" else _whole(view)
+        return masked_pattern(view)
+    scores = _scores(view.trace_key, view.layer, view.head, _view=view)
+    return masked(scores) if name == "masked" else scores
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _scores(trace_key: str, layer: int, head: int, *, _view: View) -> Array:
+    del trace_key  # names the scores in the cache, with the head
+    scores = dot_product.scores(_view.trace, layer, head)
+    scores.setflags(write=False)
+    return scores
 
 
 def _alt(view: View, name: str) -> str:
-    seen = _values(view, name)
-    T = len(seen)
+    values = _values(view, name)
+    T = len(values)
     if name == "weights":
         return f"Weights of {view.at.label}, {T} queries by {T} keys; each row adds up to 1."
-    what = "Scores under the mask" if name == "masked" else "Scores of every pair"
-    return f"{what}, {T} queries by {T} keys, from {np.nanmin(seen):.2f} to {np.nanmax(seen):.2f}."
+    title = "Masked scores" if name == "masked" else "Scores of every pair"
+    low, high = np.nanmin(values), np.nanmax(values)
+    return f"{title}, {T} queries by {T} keys, from {low:.2f} to {high:.2f}."
 
 
 def _signed(text: str) -> str:
+    """The text with minus signs in place of hyphens."""
     return text.replace("-", "−")

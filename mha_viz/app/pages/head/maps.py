@@ -1,79 +1,87 @@
-"""The pattern as the parts of the Head page draw it, and its numbers as a file."""
+"""Maps of all queries and keys, as the tabs of the Head page draw, explain and download them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
 from mha_viz.app.view import View
+from mha_viz.app.widgets.download_buttons import download_csv
+from mha_viz.app.widgets.zoom import reset_zoom_button
 from mha_viz.app.work import models
 from mha_viz.export import matrix_csv
-from mha_viz.figures.cells import cell_map
-from mha_viz.figures.theme import NORMAL, STAGE, THEMES
-from mha_viz.figures.window import Window, whole
-from mha_viz.trace import Array, Trace
+from mha_viz.figures.cells import Colours, cell_map
+from mha_viz.figures.window import whole
+from mha_viz.trace import Array
 
-LABELS = 30  # a side of a map on half of the page
-
-
-def seen_weights(view: View) -> Array:
-    """`[T, T]`: the pattern, NaN beyond the query."""
-    return only_seen(models.pattern(view.trace_key, view.layer, view.head, view.trace))
+HALF_PAGE_TICKS = 30  # labels per axis of a map that is half as wide as the page
 
 
-def only_seen(values: Array) -> Array:
-    """The values `[T, T]` with NaN where a key lies beyond its query."""
-    seen: Array = np.where(np.tri(len(values), dtype=np.bool_), values, np.float32(np.nan))
-    return seen
+def masked(values: Array) -> Array:
+    """The values `[T, T]` with NaN where the key comes after the query."""
+    out: Array = np.where(np.tri(len(values), dtype=np.bool_), values, np.float32(np.nan))
+    return out
 
 
-def weight_map(view: View, *, labels: int = LABELS) -> go.Figure:
-    """The pattern; colour is the square root of the weight."""
-    return _map(
-        view.trace_key, view.layer, view.head, view.window, labels, view.stage, view.theme.name,
-        _trace=view.trace,
-    )  # fmt: skip
+def masked_pattern(view: View) -> Array:
+    """`[T, T]`: the pattern of the selected head, NaN where the key comes after the query."""
+    return masked(models.pattern(view.trace_key, view.layer, view.head, view.trace))
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _map(
-    trace_key: str, layer: int, head: int, window: Window | None, labels: int, stage: bool,
-    theme: str, *, _trace: Trace,
-) -> go.Figure:  # fmt: skip
+def map_figure(
+    view: View,
+    name: str,
+    values: Array,
+    *,
+    colours: Colours = "root",
+    top: float = 1.0,
+    ticks: int = HALF_PAGE_TICKS,
+) -> go.Figure:
+    """The values `[T, T]` of the selected head, zoomed as on the Attention page.
+
+    The figure is cached under its `name`, which stands for values, colours and top.
+    """
+    key = (name, ticks, view.trace_key, view.at.key, view.window, view.stage, view.theme.name)
+    return _map_figure(key, _view=view, _values=values, _colours=colours, _top=top, _ticks=ticks)
+
+
+@st.cache_resource(max_entries=48, show_spinner=False)
+def _map_figure(
+    key: Hashable, *, _view: View, _values: Array, _colours: Colours, _top: float, _ticks: int
+) -> go.Figure:
+    del key  # names the figure in the cache
     return cell_map(
-        only_seen(models.pattern(trace_key, layer, head, _trace)), _trace.tokens, THEMES[theme],
-        colours="root", top=1.0, window=window, ticks=labels, sizes=STAGE if stage else NORMAL,
-    )  # fmt: skip
+        _values,
+        _view.trace.tokens,
+        _view.theme,
+        colours=_colours,
+        top=_top,
+        window=_view.window,
+        ticks=_ticks,
+        sizes=_view.sizes,
+    )
 
 
-def part_shown(view: View) -> None:
-    """Says what part the maps show, and what a cell stands for, where that is not plain."""
-    window = view.window
-    seen = window or whole(view.trace.n_tokens)
+def explain_maps(view: View) -> None:
+    """Says which area the maps show and what a cell stands for, if it is not one pair of tokens."""
+    window, n_tokens = view.window, view.trace.n_tokens
+    block = (window or whole(n_tokens)).block
+    reset_zoom_button(view)
     if window is not None:
-        st.button("Whole pattern", on_click=_unzoom, icon=":material/zoom_out_map:", key="unzoom")
         st.caption(
-            f"Shown are queries {window.first_query} to {window.end_query - 1} and keys "
-            f"{window.first_key} to {window.end_key - 1}, as zoomed in on the Attention page."
+            f"Showing queries {window.first_query} to {window.end_query - 1} and keys "
+            f"{window.first_key} to {window.end_key - 1}, as zoomed on the Attention page."
         )
-    if seen.block > 1:
+    if block > 1:
         st.caption(
-            f"{view.trace.n_tokens:,} tokens: a cell shows the largest of {seen.block} × "
-            f"{seen.block} pairs (of scores, in size). Press one to choose that pair, or zoom in "
-            "on the Attention page."
+            f"{n_tokens:,} tokens: each cell shows the largest value (for scores, the largest "
+            f"magnitude) in a {block} × {block} block. Click a cell to select that pair, or zoom "
+            "in on the Attention page."
         )
 
 
-def _unzoom() -> None:
-    state = st.session_state
-    state["window"] = None
-    state["focus_seq"] = state.get("focus_seq", 0) + 1
-
-
-def save(label: str, name: str, values: Callable[[], Array], view: View) -> None:
-    """A button that saves a map's numbers, a row a query; the file is made when it is asked for."""
-    st.download_button(
-        label, lambda: matrix_csv(values(), view.trace.tokens), name, "text/csv",
-        key=f"csv_{name}", on_click="ignore", icon=":material/download:",
-    )  # fmt: skip
+def download_map(view: View, label: str, name: str, values: Callable[[], Array]) -> None:
+    """A button that downloads the values of a map as NAME.csv, one row per query."""
+    file = f"{view.at.key}_{name}.csv"
+    download_csv(label, file, lambda: matrix_csv(values(), view.trace.tokens))

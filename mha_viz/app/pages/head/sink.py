@@ -1,4 +1,4 @@
-"""The Sink part: a head that rests on the first token, drawn so that one sees what else it does."""
+"""The Sink tab: how much a head looks at the first token, and what it looks at besides."""
 
 import math
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import streamlit as st
 
 from mha_viz.analysis import dot_product
 from mha_viz.app.pages.head import cells, values
-from mha_viz.app.pages.head.maps import LABELS, only_seen, part_shown, save
+from mha_viz.app.pages.head.maps import download_map, explain_maps, map_figure, masked
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import square
@@ -17,131 +17,129 @@ from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.tables import facts
 from mha_viz.app.widgets.token_strip import token_strip
 from mha_viz.app.work import models
-from mha_viz.figures.cells import Colours, cell_map
 from mha_viz.trace import Array
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """A way to draw the pattern: its file, its caption, and what becomes of the first token."""
+class Mode:
+    """A way to draw the pattern: its caption, its name in files, and whether key 0 is hidden."""
 
-    name: str
-    words: str
-    first: str
+    text: str
+    file_name: str
+    hides_first: bool = False
 
 
-WAYS = {
-    "raw": Way("raw", "the weights as they are; each row adds up to 1; colour = √.", "shown"),
-    "first token hidden": Way(
-        "hidden", "the weights as they are, without the first column; colour = √. Rows no longer "
-        "add up to 1.", "hidden",
+MODES = {
+    "raw": Mode("The weights; each row adds up to 1. Colour: √ weight.", "raw"),
+    "first token hidden": Mode(
+        "The weights without the first column, so rows no longer add up to 1. Colour: √ weight.",
+        "hidden",
+        hides_first=True,
     ),
-    "hidden, renormalised": Way(
-        "renormalised", "A_ij / (1 − A_i0): what is left of each row adds up to 1 again; colour = "
-        "√. It magnifies rows that rest almost wholly on the first token.", "hidden",
+    "hidden, renormalised": Mode(
+        "A_ij / (1 − A_i0): the remaining weights of each row, scaled to add up to 1. This "
+        "magnifies rows with almost all their weight on the first token. Colour: √ weight.",
+        "renormalised",
+        hides_first=True,
     ),
-    "log scale": Way(
-        "log", "the weights as they are; colour = log₁₀, four decades down from 1: faint weights "
-        "show, and so do those that hardly count.", "shown",
+    "log scale": Mode(
+        "The weights. Colour: log₁₀ weight from 0.0001 to 1, which shows small weights too, even "
+        "negligible ones.",
+        "log",
     ),
-    "value-weighted": Way(
-        "value_weighted", "‖α f(x)‖, each weight times the norm of what its key sends; colour = √.",
-        "weighed",
+    "value-weighted": Mode(
+        "‖α f(x)‖: each weight times the norm of the key's transformed value f(x) = v W_O. Colour: "
+        "√ of ‖α f(x)‖.",
+        "value_weighted",
     ),
-}  # fmt: skip
+}
+WHY_THE_FIRST_TOKEN = (
+    "**Why the first token?** Softmax must hand out a total weight of 1 for every query, even when "
+    "the head finds nothing useful. Models learn to put the surplus on the first token, the only "
+    "one every query can see (Xiao et al. 2023, section 3). Its value vector is often short, so a "
+    "strong column may contribute little (Kobayashi et al. 2020); compare the two shares above."
+)
+HOW_TO_READ_IT = (
+    "Position matters here, not meaning: whichever token comes first becomes the sink. A strong "
+    "first column does not make the first word important. Hiding it changes only the picture. "
+    "Query 0 is excluded because it can only look at itself."
+)
 
 
 def show(view: View) -> None:
-    """The pattern in one of five ways, how much rests on the first token, and why it does."""
+    """The pattern in one of five modes, the share of the first token, and why there is a sink."""
     token_strip(view)
-    name = segmented_control("Drawn as", list(WAYS), "raw", "sink_as")
+    mode = segmented_control("Show as", list(MODES), "raw", "sink_as")
     left, right = st.columns([5, 4], gap="medium")
     with left:
-        _picture(view, name)
+        _map(view, mode)
     with right:
-        _shares(view, name)
-        _why()
-    cells.picks(view, {"sink_map": lambda: _values(view, name)})
+        _shares(view, mode)
+        st.markdown(WHY_THE_FIRST_TOKEN)
+        st.markdown(HOW_TO_READ_IT)
+    cells.picks(view, {"sink_map": lambda: _values(view, mode)})
 
 
-def _picture(view: View, name: str) -> None:
-    way = WAYS[name]
-    caption(f"{view.at.label}, {name}", way.words)
-    found = _values(view, name)
-    if np.isnan(found).all():
-        st.info("The first token is all there is: type a second one.")
+def _map(view: View, mode: str) -> None:
+    caption(f"{view.at.label}, {mode}", MODES[mode].text)
+    drawn = _values(view, mode)
+    if np.isnan(drawn).all():
+        st.info("The first token is the only one. Type a longer text.")
         return
-    square(_figure(view, name, found), "sink_map", _alt(view, name, found))
-    part_shown(view)
-    save("Numbers as CSV", f"{view.at.key}_{way.name}.csv", lambda: _values(view, name), view)
+    square(_figure(view, mode, drawn), "sink_map", _alt(view, mode, drawn))
+    explain_maps(view)
+    download_map(view, "Download CSV", MODES[mode].file_name, lambda: _values(view, mode))
 
 
-def _values(view: View, name: str) -> Array:
-    """`[T, T]`: what this way draws, NaN where it draws nothing."""
-    if name == "value-weighted":
-        return values.amounts(view)
-    weights = models.pattern(view.trace_key, view.layer, view.head, view.trace)
-    if WAYS[name].first == "hidden":
-        weights = dot_product.without_first(weights, renormalised=name == "hidden, renormalised")
-    return only_seen(weights)
+def _values(view: View, mode: str) -> Array:
+    """`[T, T]`: what this mode draws, NaN for empty cells."""
+    if mode == "value-weighted":
+        return values.value_weighted(view)
+    weights = _pattern(view)
+    if MODES[mode].hides_first:
+        weights = dot_product.without_first(weights, renormalised=mode == "hidden, renormalised")
+    return masked(weights)
 
 
-def _figure(view: View, name: str, found: Array) -> go.Figure:
-    colours: Colours = "log" if name == "log scale" else "root"
-    top = float(np.nanmax(found)) if name == "value-weighted" else 1.0
-    return cell_map(
-        found, view.trace.tokens, view.theme, colours=colours, top=top, window=view.window,
-        ticks=LABELS, sizes=view.sizes,
-    )  # fmt: skip
+def _pattern(view: View) -> Array:
+    return models.pattern(view.trace_key, view.layer, view.head, view.trace)
 
 
-def _alt(view: View, name: str, found: Array) -> str:
-    query, key = np.unravel_index(np.nanargmax(found), found.shape)
+def _figure(view: View, mode: str, drawn: Array) -> go.Figure:
+    if mode == "log scale":
+        return map_figure(view, mode, drawn, colours="log")
+    top = float(np.nanmax(drawn)) if mode == "value-weighted" else 1.0
+    return map_figure(view, mode, drawn, top=top)
+
+
+def _alt(view: View, mode: str, drawn: Array) -> str:
+    query, key = np.unravel_index(np.nanargmax(drawn), drawn.shape)
     tokens = view.trace.tokens
     return (
-        f"Pattern of {view.at.label}, {name}: the largest of {len(found)} by {len(found)} is "
-        f"{found[query, key]:.3g}, from {tokens[query]} ({query}) to {tokens[key]} ({key})."
+        f"Pattern of {view.at.label}, {mode}: the largest of {len(drawn)} by {len(drawn)} values "
+        f"is {drawn[query, key]:.3g}, from {tokens[query]} ({query}) to {tokens[key]} ({key})."
     )
 
 
-def _shares(view: View, name: str) -> None:
-    """How much rests on the first token, and how much of it this picture hides."""
-    pattern = models.pattern(view.trace_key, view.layer, view.head, view.trace)
+def _shares(view: View, mode: str) -> None:
+    """How much weight lies on the first token, and how much of it this mode hides."""
+    pattern = _pattern(view)
     share = dot_product.share_of_first(pattern)
     if math.isnan(share):
-        st.caption("With a single token there is no share to speak of.")
+        st.caption("With a single token, there is no share to compute.")
         return
-    moved = dot_product.share_of_first(np.nan_to_num(values.amounts(view)))
+    value_share = dot_product.share_of_first(np.nan_to_num(values.value_weighted(view)))
     norms = values.norms(view)
-    hidden = f"{share:.1%} of the attention" if WAYS[name].first == "hidden" else "nothing"
     last = view.trace.n_tokens - 1
+    query = f"{view.trace.tokens[view.token]} ({view.token})"
     facts(
         {
-            "hidden here": hidden,
+            "hidden here": f"{share:.1%} of the weight" if MODES[mode].hides_first else "nothing",
             "on the first token": f"{share:.1%} of the weight of queries 1 to {last:,}, mean A_i0",
-            "this query": f"{view.trace.tokens[view.token]} ({view.token}) gives it "
-            + _small(float(pattern[view.token, 0])),
-            "of what is moved": f"{moved:.1%}, by ‖α f(x)‖",
-            "‖f(x)‖": f"{norms[0]:.3g} of the first token, {np.median(norms[1:]):.3g} median of "
-            "the others",
+            "selected query": f"{query} puts {_small(float(pattern[view.token, 0]))} on it",
+            "value-weighted": f"{value_share:.1%} of ‖α f(x)‖ is on it",
+            "‖f(x)‖": f"{norms[0]:.3g} for it, median of the others {np.median(norms[1:]):.3g}",
         }
-    )
-
-
-def _why() -> None:
-    """Why the first token, in a few sentences."""
-    st.markdown(
-        "**Why a head rests there.** The softmax has to give out a whole 1 for every query, also "
-        "when the head finds nothing to fetch. A model learns to put the rest where it does "
-        "least: on the first token, the only one that every later query sees under the causal "
-        "mask (Xiao et al. 2023, section 3). What a resting place sends is often short, so a "
-        "strong column may move little (Kobayashi et al. 2020); the two shares above say whether "
-        "that holds here."
-    )
-    st.markdown(
-        "It is the place rather than the word: whatever stands first takes it over. So a strong "
-        "first column does not say that the first word matters, and to hide it changes the "
-        "picture, not the model. Query 0 is left out of the shares, since it has no other choice."
     )
 
 

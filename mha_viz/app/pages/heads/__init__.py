@@ -4,7 +4,7 @@ from mha_viz.app.pages.heads import layers, several, table
 from mha_viz.app.view import View
 from mha_viz.app.widgets.choices import choose_part
 
-PARTS = {"Passport": table.show, "Over layers": layers.show, "Several texts": several.show}
+PARTS = {"Head profiles": table.show, "Combined heads": layers.show, "Several texts": several.show}
 
 
 def show(view: View) -> None:

@@ -9,7 +9,7 @@ from mha_viz.app.widgets.choices import choose_part
 PARTS = {
     "Every position": show_positions,
     "Logit lens": show_lens,
-    "Go on": show_continuation,
+    "Generate": show_continuation,
 }
 
 

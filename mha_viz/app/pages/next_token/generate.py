@@ -23,7 +23,7 @@ from mha_viz.errors import HeadNotFound, MhaVizError
 from mha_viz.figures.candidates import candidates_figure, height, told
 from mha_viz.figures.scale import position
 
-WAYS = ["greedy", "sample", "own words"]
+WAYS = ["greedy", "sample", "own continuation"]
 MOST_NEW = 100
 FIRST_NEW = 24
 MOST_OWN = 400  # characters of a continuation that is given
@@ -208,8 +208,8 @@ def _sentence(plan: Plan, step: Step, labels: Sequence[str], first: int) -> str:
     if plan.filters:
         after = float(step.p_sampling[step.ids.tolist().index(step.token)])
         found += (
-            f" The filters left {step.n_possible:,} token{'s' * (step.n_possible != 1)}; it was drawn with "
-            f"{after:.3f}."
+            f" The filters left {step.n_possible:,} token{'s' * (step.n_possible != 1)}; it was "
+            f"drawn with {after:.3f}."
         )
     text = f"all {first:,} tokens of the text" if first > 1 else "the one token of the text"
     if step.position == first:

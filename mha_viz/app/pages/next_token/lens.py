@@ -29,8 +29,8 @@ from mha_viz.figures.token_grid import Grid, height, token_grid
 TOP = 5  # tokens of each cell that the hover tells
 COLOURS = {
     "top token": "the token that is named",
-    "final token": "the token that the last layer puts first",
-    "next token": "the token that does follow in the text",
+    "final choice": "the token that the last layer puts first",
+    "actual next token": "the token that does follow in the text",
 }
 LIMITS = (
     "Its limits: ln_f and W_U were trained to read the last residual stream alone. An earlier "
@@ -89,8 +89,8 @@ def _grid(view: View, layers: Sequence[Predictions], at: range, colour: str) -> 
     )
     shades = {
         "top token": [layer.probabilities[:, 0] for layer in layers],
-        "final token": [layer.p_final for layer in layers],
-        "next token": [layer.p_actual for layer in layers],
+        "final choice": [layer.p_final for layer in layers],
+        "actual next token": [layer.p_actual for layer in layers],
     }
     grid = Grid(
         columns=[view.trace.tokens[i] for i in at],
