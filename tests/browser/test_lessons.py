@@ -62,7 +62,7 @@ ANEW = """() => [...again, ...[...document.querySelectorAll(".js-plotly-plot:not
 @pytest.mark.parametrize(
     ("path", "link", "choice", "anew"),
     [
-        ("head", {"look": "Why this weight"}, "by size", ["why_product"]),
+        ("head", {"look": "Why this weight"}, "by magnitude", ["why_product"]),
         ("head", {"look": "Why this weight"}, "Take it away", []),
         ("head", {"look": "Values"}, "Take it away", []),
         ("next_token", {}, "Take it away", []),
