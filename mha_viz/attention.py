@@ -242,6 +242,11 @@ class MultiHeadAttention(nn.Module):
         out: Tensor = self.W_O(merge_heads(z))
         return out
 
+    @property
+    def W_O_by_head(self) -> Tensor:
+        """`[H, d_h, C]`: the part of W_O through which each head writes, as a view."""
+        return self.W_O.weight.T.view(self.n_heads, self.d_head, self.d_model)
+
     def _check_input(self, name: str, x: Tensor) -> None:
         if x.dim() != 3 or x.shape[-1] != self.d_model:
             raise ShapeError(

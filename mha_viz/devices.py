@@ -1,12 +1,14 @@
 """Where a model computes: CUDA, then MPS, then the CPU, and only where the CPU agrees."""
 
 import copy
+from typing import TypeVar
 
 import torch
 
 from mha_viz.errors import DeviceError
-from mha_viz.gpt2 import GPT2, Run
+from mha_viz.network import Network, Run
 
+N = TypeVar("N", bound=Network)
 TOLERANCE = {torch.float32: 2e-3, torch.float16: 5e-2, torch.bfloat16: 2e-1}
 
 
@@ -21,8 +23,8 @@ def available() -> list[str]:
 
 
 def place(
-    model: GPT2, device: str | torch.device | None, dtype: str | torch.dtype | None
-) -> tuple[GPT2, str]:
+    model: N, device: str | torch.device | None, dtype: str | torch.dtype | None
+) -> tuple[N, str]:
     """The model on the device that was asked for, or on the best one, and a word if that failed.
 
     Another device than the CPU must agree with the CPU on a short text; else the CPU is used and
@@ -35,7 +37,7 @@ def place(
     return _checked(model, chosen, number)
 
 
-def _checked(model: GPT2, device: torch.device, dtype: torch.dtype) -> tuple[GPT2, str]:
+def _checked(model: N, device: torch.device, dtype: torch.dtype) -> tuple[N, str]:
     T = min(16, model.config.n_positions)
     ids = torch.linspace(0, model.config.vocab_size - 1, T).long()[None]
     try:

@@ -1,25 +1,25 @@
-"""Model: a network, its tokenizer, and what is known about both. `checkpoints.load` makes it."""
+"""Model: a network, its tokenizer and a description of both. `checkpoints.load` returns one."""
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from tokenizers import Tokenizer
 
+from mha_viz.callbacks import OnLayer
 from mha_viz.errors import TextError
-from mha_viz.gpt2 import GPT2, GPT2Config
+from mha_viz.network import Network, NetworkConfig
 from mha_viz.tokens import Token, clean_text, label, read_tokens, unknown_characters
 from mha_viz.trace import Array, Cut, Trace
 
-OnLayer = Callable[[int], None]
-MAX_CHARACTERS = 200_000  # a bound on the tokenizer's work; 1,024 tokens are about 5,000
+MAX_CHARACTERS = 200_000  # limits the tokenizer's work; 1,024 tokens are about 5,000 characters
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """Where a model comes from and how it was read, for the person who looks at its numbers."""
+    """Where a model comes from and how its checkpoint was read, for people who use its numbers."""
 
     name: str
     source: str
@@ -31,31 +31,32 @@ class Description:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
-    """A GPT-2 that may be shared by any number of threads; nothing about it ever changes."""
+    """A language model. It never changes, so any number of threads may share it."""
 
-    network: GPT2 = field(repr=False)
+    network: Network = field(repr=False)
     tokenizer: Tokenizer = field(repr=False)
     description: Description
 
     @property
-    def config(self) -> GPT2Config:
+    def config(self) -> NetworkConfig:
         """The sizes of the network."""
         return self.network.config
 
     @property
     def device(self) -> torch.device:
         """Where the network computes."""
-        return self.network.wte.weight.device
+        return self.network.device
 
     def trace(self, text: str, *, cut: Cut = "end", on_layer: OnLayer | None = None) -> Trace:
         """One forward pass over the text, as a `Trace`.
 
-        A text of more than n_positions tokens is cut at its "start" or its "end"; the trace says
-        by how much. `on_layer` is told the number of layers that are done, and may raise to stop.
-        Raises TextError for an empty text, and for `cut` being anything else.
+        `cut` says where tokens beyond n_positions are dropped: at the "start" or the "end" of the
+        text. The trace holds their number. `on_layer` is called with the number of layers done; an
+        exception that it raises stops the pass. Raises TextError for an empty text, or another
+        `cut`.
         """
         if cut not in ("start", "end"):
-            raise TextError(f'cut = {cut!r}; a text is cut at its "start" or at its "end".')
+            raise TextError(f'cut = {cut!r}; expected "start" or "end".')
         ids, replaced = self.encode(text)
         kept, left_out = self._fit(ids, cut)
         return self._trace(
@@ -71,42 +72,81 @@ class Model:
     ) -> Trace:
         """One forward pass over exactly these token ids, as a `Trace`; its text is what they spell.
 
-        `head_gate` `[L, H]` scales each head's z before W_O: 0 takes a head away, 1 leaves it.
-        `on_layer` is told the number of layers that are done, and may raise to stop.
-        Raises TextError for no ids, for more than n_positions (nothing is cut here) and for an id
-        that the model does not have; ShapeError for another gate.
+        `head_gate` `[L, H]` scales each head's z before W_O: 0 ablates a head, 1 leaves it as it
+        is. `on_layer` is called with the number of layers done; an exception that it raises stops
+        the pass. Raises TextError as `check_ids` does, ShapeError for a gate of another shape.
         """
-        given = self._checked(ids)
+        given = self.check_ids(ids)
         text = b"".join(token.bytes for token in self.read(given)).decode("utf-8", "replace")
         return self._trace(given, text, head_gate=head_gate, on_layer=on_layer)
 
     def encode(self, text: str) -> tuple[list[int], int]:
         """The token ids, and the number of characters that had to be replaced by U+FFFD.
 
-        Nothing is added to the text. Raises TextError for an empty text, one beyond all reason, and
-        one with a character that the tokenizer would drop.
+        No special token is added. Raises TextError for an empty text, for more than MAX_CHARACTERS
+        characters, and for a character that the tokenizer would drop.
         """
         if not isinstance(text, str):
-            raise TextError(f"The text is a {type(text).__name__}; give a str.")
+            raise TextError(f"The text is a {type(text).__name__}; expected a str.")
         if not text:
-            raise TextError("The text is empty. Type a sentence, or pick a sample.")
+            raise TextError("The text is empty. Type a sentence, or choose a sample.")
         if len(text) > MAX_CHARACTERS:
             raise TextError(
-                f"The text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read. "
-                "Shorten it: a model sees a few thousand at once."
+                f"The text has {len(text):,} characters; the limit is {MAX_CHARACTERS:,}. "
+                "Shorten it: the model reads only a few thousand at once."
             )
         clean, replaced = clean_text(text)
         unknown = unknown_characters(self.tokenizer, clean)
         if unknown:
             raise TextError(
                 f"{self.description.name} has no token for {label(unknown[0].encode())} "
-                f"({len(unknown)} such characters), so it would vanish. Take it out of the text."
+                f"({len(unknown)} such characters), so its tokenizer would drop it. Remove it from "
+                "the text."
             )
         return self.tokenizer.encode(clean, add_special_tokens=False).ids, replaced
 
     def read(self, ids: list[int]) -> tuple[Token, ...]:
-        """What the ids stand for."""
+        """The token of each id."""
         return read_tokens(self.tokenizer, ids)
+
+    def check_ids(self, ids: Sequence[int]) -> list[int]:
+        """The ids as Python integers.
+
+        Raises TextError for no ids, for more than n_positions, for an id that the model does not
+        have and for anything that is not an integer.
+        """
+        try:
+            given = [operator.index(i) for i in ids]
+        except TypeError as error:
+            raise TextError(f"{ids!r:.60} is not a list of token ids. Give integers.") from error
+        name, limit = self.description.name, self.config.n_positions
+        if not 1 <= len(given) <= limit:
+            raise TextError(
+                f"There are {len(given):,} token ids; {name} reads from 1 to {limit:,} at once. "
+                "Shorten the text, or split it."
+            )
+        self.check_vocabulary(given)
+        return given
+
+    def check_vocabulary(self, ids: Sequence[int]) -> None:
+        """Raises TextError for an id that the model does not have. `ids` must not be empty."""
+        V = self.config.vocab_size
+        if not 0 <= min(ids) <= max(ids) < V:
+            raise TextError(
+                f"The token ids range from {min(ids)} to {max(ids)}; {self.description.name} has "
+                f"those from 0 to {V - 1}."
+            )
+
+    def single_token(self, text: str) -> int:
+        """The id of a text that is one token. Raises TextError for one that is several."""
+        ids, _ = self.encode(text)
+        if len(ids) != 1:
+            parts = " + ".join(token.label for token in self.read(ids))
+            raise TextError(
+                f"`{text}` is {len(ids)} tokens to {self.description.name} ({parts}). Choose a "
+                "word that is a single token, with the space before it."
+            )
+        return ids[0]
 
     def _trace(
         self,
@@ -139,24 +179,6 @@ class Model:
             left_out=left_out,
             replaced=replaced,
         )
-
-    def _checked(self, ids: Sequence[int]) -> list[int]:
-        try:
-            given = [operator.index(i) for i in ids]
-        except TypeError as error:
-            raise TextError(f"{ids!r:.60} is no list of token ids; give whole numbers.") from error
-        limit, V = self.config.n_positions, self.config.vocab_size
-        if not 1 <= len(given) <= limit:
-            raise TextError(
-                f"There are {len(given):,} token ids; {self.description.name} reads from 1 to "
-                f"{limit:,} at once. Give as many, or cut them into pieces."
-            )
-        if not 0 <= min(given) <= max(given) < V:
-            raise TextError(
-                f"The token ids reach from {min(given)} to {max(given)}; {self.description.name} "
-                f"knows those from 0 to {V - 1}."
-            )
-        return given
 
     def _fit(self, ids: list[int], cut: Cut) -> tuple[list[int], int]:
         limit = self.config.n_positions

@@ -174,7 +174,7 @@ def train(args: argparse.Namespace) -> None:
         tokenizer = train_tokenizer(text, BUNDLED.vocab_size)
         model = random_start(BUNDLED)
     model.requires_grad_(True).train()
-    model.W_U.weight = model.wte.weight
+    model.W_U.weight = model.token_embedding.weight
     ids = encode_corpus(tokenizer, text)
     split = int(len(ids) * (1 - HELD_OUT))
     newline = tokenizer.encode("\n").ids[0]

@@ -1,7 +1,8 @@
-"""Text that goes on: one token after the other, each from the logits at the last position.
+"""Text generation: one token at a time, each from the logits at the last position.
 
-With a key/value cache a step computes the newest token alone and reads the others' keys and
-values; without, it computes every position again. Both choose the same tokens.
+With a key/value cache a step computes the newest token alone and reads the keys and values of the
+others; without it, each step computes all positions again. Both choose the same tokens, unless
+rounding decides between equal logits.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,15 +12,15 @@ import torch
 from torch import Tensor
 
 from mha_viz.errors import ShapeError
-from mha_viz.gpt2 import GPT2
+from mha_viz.network import Network
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How the next token is chosen; a temperature of 0 takes the likeliest (greedy).
+    """How the next token is chosen; a temperature of 0 takes the most likely one (greedy).
 
-    Logits are divided by `temperature`; then only the `top_k` likeliest stay (0 is all), and of
-    these the fewest that hold at least `top_p` of the probability (Holtzman et al. 2020).
+    Logits are divided by `temperature`. Then the `top_k` most likely tokens are kept (0 keeps all),
+    and of these the fewest that hold at least `top_p` of the probability (Holtzman et al. 2020).
     """
 
     temperature: float = 0.0
@@ -39,7 +40,7 @@ GREEDY = Sampling()
 
 
 def probabilities(logits: Tensor, sampling: Sampling) -> Tensor:
-    """What a token is drawn from: `[V]`, adding up to 1, for logits `[V]`."""
+    """The distribution that a token is drawn from, `[V]`, for logits `[V]`."""
     logits = logits.float()
     if sampling.temperature == 0:
         return torch.nn.functional.one_hot(logits.argmax(), len(logits)).float()
@@ -54,7 +55,7 @@ def probabilities(logits: Tensor, sampling: Sampling) -> Tensor:
 
 
 def chooser(sampling: Sampling) -> Callable[[Tensor], int]:
-    """A function from logits `[V]` to a token id; its draws follow one after the other."""
+    """A function from logits `[V]` to a token id; all its draws use one random generator."""
     generator = torch.Generator().manual_seed(sampling.seed)
 
     def choose(logits: Tensor) -> int:
@@ -68,25 +69,26 @@ def chooser(sampling: Sampling) -> Callable[[Tensor], int]:
 
 @torch.inference_mode()
 def generate(
-    network: GPT2,
+    network: Network,
     ids: Sequence[int],
     n_new: int,
     *,
     sampling: Sampling = GREEDY,
     cached: bool = True,
 ) -> Iterator[int]:
-    """The next `n_new` token ids after `ids`, one by one; fewer where n_positions ends them.
+    """The next `n_new` token ids after `ids`, one by one; fewer where n_positions is reached.
 
     Raises ShapeError for no ids, or more than n_positions.
     """
-    device, limit = network.wte.weight.device, network.config.n_positions
+    limit = network.config.n_positions
+    so_far = list(ids)
+    network.check_ids(torch.tensor([so_far]), 0)
     choose = chooser(sampling)
-    held = list(ids)
-    cache = network.empty_cache(min(limit, len(held) + n_new)) if cached else None
-    new = held
-    for _ in range(min(n_new, limit - len(held))):
-        logits = network(torch.tensor([new], device=device), cache=cache)[0, -1]
+    cache = network.empty_cache(min(limit, len(so_far) + n_new)) if cached else None
+    new = so_far
+    for _ in range(min(n_new, limit - len(so_far))):
+        logits = network(torch.tensor([new], device=network.device), cache=cache)[0, -1]
         token = choose(logits)
-        held.append(token)
-        new = [token] if cached else held
+        so_far.append(token)
+        new = [token] if cached else so_far
         yield token

@@ -1,13 +1,14 @@
-"""What a model expects: at every position of a text, after every layer, and as the text goes on.
+"""Next-token predictions: at every position, after every layer (logit lens), and in generation.
 
-    p(next | tokens 0 … t) = softmax(ln_f(resid_t) W_U)                      Radford et al. 2019
+    p(next | tokens 0 … t) = softmax(W_U final_norm(resid_t))                Radford et al. 2019
     loss_t = -ln p(token t + 1 | tokens 0 … t)                               in nats
 
-After the last layer `resid` gives what the model says. After an earlier one it gives what the
-model would say, were it to stop there: the logit lens (nostalgebraist 2020).
+From the residual stream after the last layer this is the model's prediction. From an earlier one it
+is what the model would predict if it stopped there: the logit lens (nostalgebraist 2020).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 
 import numpy as np
@@ -17,73 +18,76 @@ from torch import Tensor
 
 from mha_viz.analysis.generation import GREEDY, Sampling, chooser, probabilities
 from mha_viz.attention import KVCache
-from mha_viz.errors import ShapeError, TextError
-from mha_viz.gpt2 import GPT2
-from mha_viz.head import Head
+from mha_viz.callbacks import OnProgress
+from mha_viz.errors import ShapeError
 from mha_viz.model import Model
+from mha_viz.network import Network
 from mha_viz.trace import Array
 
-POSITIONS = 64  # whose logits over the whole vocabulary exist at once
-Progress = Callable[[float], None]  # is told a share from 0 to 1, and may raise to stop
+POSITIONS = 64  # positions whose logits exist at the same time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predictions:
-    """What is expected after n positions, read off one layer."""
+    """The predictions at n positions, from the residual stream after one layer.
 
-    ids: NDArray[np.int64]  # [n, k], the likeliest first
+    The actual next token of the last position of a text is unknown: its values are NaN, its rank 0.
+    """
+
+    ids: NDArray[np.int64]  # [n, k], the most likely tokens first
     probabilities: Array  # [n, k]
-    p_final: Array  # [n], of the token that the last layer puts first
-    p_actual: Array  # [n], of the token that does follow; NaN where the text ends
-    losses: Array  # [n], of that token, in nats
-    ranks: NDArray[np.int64]  # [n], of that token, from 1 on; 0 where the text ends
+    p_final: Array  # [n], of the token that is most likely after the last layer
+    p_actual: Array  # [n], of the actual next token
+    losses: Array  # [n], of the actual next token, in nats
+    ranks: NDArray[np.int64]  # [n], of the actual next token, from 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """One token of a continuation, and what it was chosen from.
+    """One token of a continuation and the candidates for it.
 
-    Candidates are the likeliest tokens, and the chosen one last where it is none of them. `queries`
-    and `keys` are what `attention_row` reads.
+    Candidates are the most likely tokens, and the token that was taken if it is not among them.
+    `queries` and `keys` are what `attention_row` reads.
     """
 
-    position: int  # of the chosen token; the one before it asks
+    position: int  # of the token that was taken; the query is the position before it
     token: int
-    rank: int  # of the chosen token among all, from 1 on
-    probability: float  # of it, as the model says
-    loss: float  # of it, in nats
+    rank: int  # of that token among all, from 1
+    probability: float  # of that token in the model's prediction
+    loss: float  # of that token, in nats
     ids: NDArray[np.int64]  # [n], the candidates
-    p_model: Array  # [n], as the model says
-    p_sampling: Array  # [n], what was drawn from; `p_model` where the token was given
-    n_possible: int  # tokens that could be drawn
-    queries: tuple[Tensor, ...] = field(repr=False)  # a layer [H, d_h], of the token that asks
-    keys: tuple[Tensor, ...] = field(repr=False)  # a layer [G, position, d_h], seen in the cache
+    p_model: Array  # [n], in the model's prediction
+    p_sampling: Array  # [n], after temperature, top-k and top-p; `p_model` for a given token
+    n_possible: int  # tokens of the vocabulary with p_sampling above 0
+    queries: tuple[Tensor, ...] = field(repr=False)  # for each layer [H, d_h], of the query
+    keys: tuple[Tensor, ...] = field(repr=False)  # for each layer [G, position, d_h], the cache
 
 
 def join(parts: Sequence[Predictions]) -> Predictions:
-    """Blocks of positions as one. Raises ShapeError for none."""
+    """Batches of positions as one. Raises ShapeError for an empty list."""
     if not parts:
-        raise ShapeError("There are no blocks of positions to join; give at least one.")
+        raise ShapeError("There are no predictions to join. Give at least one batch.")
     names = [f.name for f in fields(Predictions)]
     return Predictions(**{n: np.concatenate([getattr(part, n) for part in parts]) for n in names})
 
 
 @torch.inference_mode()
 def predict(
-    model: Model, ids: Sequence[int], k: int = 10, *, on_progress: Progress | None = None
+    model: Model, ids: Sequence[int], k: int = 10, *, on_progress: OnProgress | None = None
 ) -> Iterator[Predictions]:
-    """What the model expects after each position of `ids`, a block of positions at a time.
+    """The k most likely next tokens after each position of `ids`, a batch of positions at a time.
 
-    Raises ShapeError for k below 1 or beyond the vocabulary; TextError for no ids or more than
-    n_positions.
+    `on_progress` is called with the fraction of layers done, before the first batch; an exception
+    that it raises stops the work. Raises ShapeError for k below 1 or above the vocabulary's size;
+    TextError as `Model.check_ids` does.
     """
     _check(model, ids, k)
     network, T = model.network, len(ids)
-    *_, resid = _residuals(network, ids, range(T), on_progress)
+    (resid,) = deque(_residuals(network, ids, range(T), on_progress), maxlen=1)
     for start in range(0, T, POSITIONS):
-        block = range(start, min(start + POSITIONS, T))
-        logits = _logits(network, resid[block.start : block.stop])
-        yield _read(logits, logits.argmax(-1), _following(ids, block), k)
+        batch = range(start, min(start + POSITIONS, T))
+        logits = network.unembed(resid[batch.start : batch.stop]).float()
+        yield _predictions(logits, logits.argmax(-1), _next_ids(ids, batch), k)
 
 
 @torch.inference_mode()
@@ -93,32 +97,32 @@ def lens(
     positions: range | None = None,
     k: int = 5,
     *,
-    on_progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Iterator[Predictions]:
-    """What is expected after `positions`, all unless given: L + 1 times, embedding first.
+    """The logit lens: the predictions at `positions`, L + 1 times, from the embedding on.
 
-    ln_f and W_U are applied to the residual stream after the embedding and after each block. The
-    last of them is what the model says. Positions beyond the last one asked for are not computed.
-    Raises ShapeError for positions that are not there or more than POSITIONS of them, and as
-    `predict` does.
+    The final norm and W_U are applied to the residual stream before the first block and after each
+    block; the last is the model's prediction. All positions unless given; later ones than these are
+    not computed. `on_progress` is called with the fraction of layers done. Raises ShapeError for
+    positions outside the text or more than POSITIONS of them, and as `predict` does.
     """
     _check(model, ids, k)
     asked = range(len(ids)) if positions is None else positions
     if not asked or asked.step != 1 or asked.start < 0 or asked.stop > len(ids):
         raise ShapeError(
-            f"The positions {asked.start} to {asked.stop - 1} are not all among the "
-            f"{len(ids):,} of the text; give some that are."
+            f"positions = {asked.start} to {asked.stop - 1}; the text has positions 0 to "
+            f"{len(ids) - 1:,}."
         )
     if len(asked) > POSITIONS:
         raise ShapeError(
-            f"{len(asked):,} positions at once; each takes the logits of a whole vocabulary. Give "
-            f"at most {POSITIONS}."
+            f"{len(asked):,} positions; each needs the logits of the whole vocabulary, so give at "
+            f"most {POSITIONS}."
         )
     network = model.network
     streams = list(_residuals(network, ids, asked, on_progress))
-    final = _logits(network, streams[-1]).argmax(-1)
+    final = network.unembed(streams[-1]).argmax(-1)
     for resid in streams:
-        yield _read(_logits(network, resid), final, _following(ids, asked), k)
+        yield _predictions(network.unembed(resid).float(), final, _next_ids(ids, asked), k)
 
 
 def continue_text(
@@ -128,12 +132,13 @@ def continue_text(
     *,
     sampling: Sampling = GREEDY,
     n_candidates: int = 8,
-    on_progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Iterator[Step]:
-    """The next `n_new` tokens after `ids`, with the key/value cache; n_positions may end them.
+    """Generates the next `n_new` tokens after `ids`, with the key/value cache.
 
-    They are those of `generation.generate`. `on_progress` is told how much of `ids` is read,
-    before the first step. Raises TextError for no ids or more than n_positions.
+    They are those of `generation.generate`; fewer where n_positions is reached. `on_progress` is
+    called with the fraction of layers that have read `ids`, before the first step. Raises TextError
+    as `Model.check_ids` does.
     """
     _check(model, ids, n_candidates)
     n = min(n_new, model.config.n_positions - len(ids))
@@ -146,12 +151,12 @@ def score_continuation(
     given: Sequence[int],
     *,
     n_candidates: int = 8,
-    on_progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Iterator[Step]:
-    """The `given` tokens after `ids`, each with what the model expected there.
+    """Scores the `given` tokens after `ids`: each as a step, with the prediction it met.
 
-    Their probabilities multiply to that of the whole continuation. n_positions may end them.
-    Raises TextError as `continue_text` does.
+    The product of their probabilities is that of the whole continuation. There are fewer steps
+    where n_positions is reached. Raises TextError as `continue_text` does.
     """
     _check(model, ids, n_candidates)
     kept = given[: model.config.n_positions - len(ids)]
@@ -159,30 +164,28 @@ def score_continuation(
 
 
 def attention_row(model: Model, step: Step, layer: int, head: int) -> Array:
-    """`[position]`: how much the token that asked for this step looks at each so far; adds up to 1.
+    """`[position]`: attention weights of the step's query over all positions so far; they sum to 1.
 
-    From its query and the keys in the cache. Raises HeadNotFound for a head that is not there.
+    From its q and the cached keys. Raises HeadNotFound.
     """
-    config = model.config
-    kept = config.kept_heads(layer) if 0 <= layer < config.n_layers else []
-    Head(layer, head).check(config.n_layers, config.n_heads, kept, model=model.description.name)
-    row = kept.index(head)
+    model.config.check_head(layer, head, model=model.description.name)
+    row = model.config.kept_heads(layer).index(head)
     attention = model.network.blocks[layer].attn
     q, k = step.queries[layer][row], step.keys[layer]
-    shared = attention.n_heads // attention.n_kv_heads
-    scores = (k[row // shared].float() @ q.float()) * attention.scale
+    group_size = attention.n_heads // attention.n_kv_heads
+    scores = (k[row // group_size].float() @ q.float()) * attention.scale
     out: Array = scores.softmax(-1).cpu().numpy()
     return out
 
 
 @torch.inference_mode()
 def _steps(
-    network: GPT2,
+    network: Network,
     ids: Sequence[int],
     given: Sequence[int | None],
     sampling: Sampling | None,
     n_candidates: int,
-    on_progress: Progress | None,
+    on_progress: OnProgress | None,
 ) -> Iterator[Step]:
     choose = chooser(sampling or GREEDY)
     cache = network.empty_cache(len(ids) + len(given))
@@ -195,22 +198,19 @@ def _steps(
 
 
 def _newest(
-    network: GPT2, new: Sequence[int], cache: Sequence[KVCache], on_progress: Progress | None
+    network: Network, new: Sequence[int], cache: Sequence[KVCache], on_progress: OnProgress | None
 ) -> tuple[Tensor, tuple[Tensor, ...], tuple[Tensor, ...]]:
     """Logits `[V]` at the last of the `new` tokens, its queries, and all keys so far."""
-    past = cache[0].length
-    resid = _embedded(network, new, past)
+    resid = network.embed(torch.tensor([list(new)], device=network.device), cache[0].length)
     queries, keys = [], []
-    for layer, (block, held) in enumerate(zip(network.blocks, cache, strict=True)):
-        q, k, v = block.attn.project(block.ln_1(resid))
-        k, v = held.append(k, v)
-        resid = resid + block.attn.merge(block.attn.attend(q, k, v, past=past))
-        resid = resid + block.mlp(block.ln_2(resid))
-        queries.append(q[0, :, -1].clone())  # else the queries of the whole text would be kept
+    for layer, (block, of_layer) in enumerate(zip(network.blocks, cache, strict=True)):
+        q, k, _, z = block.heads(resid, cache=of_layer)
+        resid = block.after_attention(resid, block.attn.merge(z))
+        queries.append(q[0, :, -1].clone())  # a view would keep the queries of the whole text
         keys.append(k[0])
         if on_progress is not None:
             on_progress((layer + 1) / len(network.blocks))
-    return _logits(network, resid[0, -1:])[0], tuple(queries), tuple(keys)
+    return network.unembed(resid[0, -1:])[0].float(), tuple(queries), tuple(keys)
 
 
 def _step(
@@ -223,65 +223,51 @@ def _step(
     keys: tuple[Tensor, ...],
 ) -> Step:
     log_p = logits.log_softmax(-1)
-    says = log_p.exp()
-    drawn_from = says if sampling is None else probabilities(logits, sampling)
-    likeliest = says.topk(n_candidates).indices.tolist()
-    candidates = likeliest if token in likeliest else [*likeliest, token]
+    p_model = log_p.exp()
+    p_sampling = p_model if sampling is None else probabilities(logits, sampling)
+    top = p_model.topk(n_candidates).indices.tolist()
+    candidates = top if token in top else [*top, token]
     return Step(
         position=position,
         token=token,
         rank=int((logits > logits[token]).sum()) + 1,
-        probability=float(says[token]),
+        probability=float(p_model[token]),
         loss=-float(log_p[token]),
         ids=np.array(candidates, dtype=np.int64),
-        p_model=says[candidates].numpy(),
-        p_sampling=drawn_from[candidates].numpy(),
-        n_possible=int((drawn_from > 0).sum()),
+        p_model=p_model[candidates].numpy(),
+        p_sampling=p_sampling[candidates].numpy(),
+        n_possible=int((p_sampling > 0).sum()),
         queries=queries,
         keys=keys,
     )
 
 
 def _residuals(
-    network: GPT2, ids: Sequence[int], positions: range, on_progress: Progress | None
+    network: Network, ids: Sequence[int], positions: range, on_progress: OnProgress | None
 ) -> Iterator[Tensor]:
-    """The residual stream `[n, C]` at the positions, after the embedding and after each block."""
-    resid = _embedded(network, ids[: positions.stop], 0)
-    at = slice(positions.start, positions.stop)
-    yield resid[0, at]
-    for layer, block in enumerate(network.blocks):
-        resid = block(resid)
-        if on_progress is not None:
-            on_progress((layer + 1) / len(network.blocks))
-        yield resid[0, at]
+    """The residual stream `[n, C]` at the positions, before the first block and after each."""
+    tokens = torch.tensor([list(ids[: positions.stop])], device=network.device)
+    for n_done, resid in enumerate(network.residuals(tokens)):
+        if n_done and on_progress is not None:
+            on_progress(n_done / len(network.blocks))
+        yield resid[0, positions.start : positions.stop]
 
 
-def _embedded(network: GPT2, ids: Sequence[int], first: int) -> Tensor:
-    tokens = torch.tensor([list(ids)], device=network.wte.weight.device)
-    out: Tensor = network.wte(tokens) + network.wpe.weight[first : first + len(ids)]
-    return out
-
-
-def _logits(network: GPT2, resid: Tensor) -> Tensor:
-    """`[n, V]`, in float32, for a residual stream `[n, C]`."""
-    out: Tensor = network.W_U(network.ln_f(resid)).float()
-    return out
-
-
-def _following(ids: Sequence[int], positions: range) -> list[int]:
-    """The token after each position; -1 where the text ends."""
+def _next_ids(ids: Sequence[int], positions: range) -> list[int]:
+    """The token after each position; -1 at the end of the text."""
     after = list(ids[positions.start + 1 : positions.stop + 1])
     return after + [-1] * (len(positions) - len(after))
 
 
-def _read(logits: Tensor, final: Tensor, following: Sequence[int], k: int) -> Predictions:
+def _predictions(logits: Tensor, final: Tensor, next_ids: Sequence[int], k: int) -> Predictions:
+    """From float32 logits `[n, V]`, the final layer's top token `[n]` and the actual next ids."""
     log_p = logits.log_softmax(-1)
     top = log_p.topk(k)
-    next_ids = torch.tensor(following, device=logits.device)
-    ends = next_ids < 0
-    said = log_p.gather(-1, next_ids.clamp(min=0)[:, None])
-    losses = (-said[:, 0]).masked_fill(ends, torch.nan)
-    ranks = ((log_p > said).sum(-1) + 1).masked_fill(ends, 0)
+    actual = torch.tensor(next_ids, device=logits.device)
+    unknown = actual < 0
+    log_p_actual = log_p.gather(-1, actual.clamp(min=0)[:, None])
+    losses = (-log_p_actual[:, 0]).masked_fill(unknown, torch.nan)
+    ranks = ((log_p > log_p_actual).sum(-1) + 1).masked_fill(unknown, 0)
     return Predictions(
         ids=top.indices.cpu().numpy(),
         probabilities=top.values.exp().cpu().numpy(),
@@ -293,11 +279,7 @@ def _read(logits: Tensor, final: Tensor, following: Sequence[int], k: int) -> Pr
 
 
 def _check(model: Model, ids: Sequence[int], k: int) -> None:
-    limit, V = model.config.n_positions, model.config.vocab_size
-    if not 1 <= len(ids) <= limit:
-        raise TextError(
-            f"There are {len(ids):,} token ids; {model.description.name} reads from 1 to "
-            f"{limit:,} at once. Give as many."
-        )
+    model.check_ids(ids)
+    V = model.config.vocab_size
     if not 1 <= k <= V:
-        raise ShapeError(f"{k} tokens at each position; the vocabulary has {V:,}. Give 1 to {V:,}.")
+        raise ShapeError(f"{k} tokens per position; give 1 to {V:,}, the vocabulary's size.")

@@ -26,7 +26,7 @@ from mha_viz.checkpoints.folder import read_weights, write_folder
 from mha_viz.checkpoints.names import adopt, gpt2_state, with_zeros
 from mha_viz.checkpoints.tensors import Progress, State
 from mha_viz.errors import CheckpointError, SourceError
-from mha_viz.gpt2 import GPT2Config
+from mha_viz.gpt2 import GPT2, GPT2Config
 from mha_viz.head import Head
 from mha_viz.model import Description, Model
 
@@ -95,9 +95,8 @@ def save(model: Model, folder: str | Path, *, dtype: torch.dtype = torch.float32
 
     transformers reads it too, unless heads were taken out: for that there is `write_zeroed`.
     """
-    write_folder(
-        Path(folder), model.config, gpt2_state(model.network), model.tokenizer, dtype=dtype
-    )
+    network = _gpt2(model)
+    write_folder(Path(folder), network.config, gpt2_state(network), model.tokenizer, dtype=dtype)
 
 
 def write_zeroed(
@@ -112,8 +111,8 @@ def write_zeroed(
     Its tensors are as wide as before: the rows of c_proj that read a removed head are zero, and
     so is everything of heads that were taken out of the model before. Raises HeadNotFound.
     """
-    config = model.config
-    state = with_zeros(gpt2_state(model.network), config)
+    network = _gpt2(model)
+    config, state = network.config, with_zeros(gpt2_state(network), network.config)
     for layer, head in heads:
         Head(layer, head).check(config.n_layers, config.n_heads, model=model.description.name)
         name = f"transformer.h.{layer}.attn.c_proj.weight"
@@ -122,6 +121,15 @@ def write_zeroed(
         state[name][rows] = 0.0
     whole = replace(config, pruned_heads=())
     write_folder(Path(folder), whole, state, model.tokenizer, dtype=dtype)
+
+
+def _gpt2(model: Model) -> GPT2:
+    """The network of a model whose format can be written. Raises CheckpointError for another."""
+    if not isinstance(model.network, GPT2):
+        raise CheckpointError(
+            f"{model.description.name} is not a GPT-2, so it cannot be written in GPT-2's format."
+        )
+    return model.network
 
 
 def _load(

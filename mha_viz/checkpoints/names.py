@@ -71,7 +71,7 @@ def adopt(state: Mapping[str, Tensor], config: GPT2Config) -> GPT2:
             )
     model.load_state_dict(ours, assign=True)
     if "lm_head.weight" not in state:
-        model.W_U.weight = model.wte.weight
+        model.W_U.weight = model.token_embedding.weight
     return model.requires_grad_(False).eval()
 
 

@@ -44,7 +44,7 @@ def summary(pattern: Array) -> Summary:
     )
 
 
-def ordinary(tokens: Sequence[Token]) -> Positions:
+def text_positions(tokens: Sequence[Token]) -> Positions:
     """The positions, 0 among them, that hold no special token: text, not a mark between texts."""
     return np.flatnonzero([token.kind != "special" for token in tokens])
 
@@ -106,7 +106,7 @@ def confidence(
     """Mean of max_j A_ij over the keys that count, in [0, 1]; all keys count unless given.
 
     Source: Voita et al. 2019, section 4, who leave out the mark at the end of a sentence, since it
-    is no word: the keys of a text are its `ordinary` tokens. A first token among them stays,
+    is no word: the keys of a text are its `text_positions`. A first token among them stays,
     though heads rest on it; the weight on it alone is `first_token`.
     """
     rows = _rows(pattern, queries)

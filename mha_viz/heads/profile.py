@@ -114,7 +114,7 @@ def text_scores(trace: Trace, on_layer: Callable[[], None] | None = None) -> Sco
 
     Special tokens are left out; see `MEASURES` for how. Never holds more than one pattern.
     """
-    ordinary = patterns.ordinary(trace.details)
+    ordinary = patterns.text_positions(trace.details)
     words = None if len(ordinary) == trace.n_tokens else ordinary
     rarity = np.array(trace.token_ids)
 

@@ -15,8 +15,8 @@ from mha_viz.head import Head
 if TYPE_CHECKING:
     import pandas as pd
 
-    from mha_viz.gpt2 import GPT2Config
     from mha_viz.model import Description
+    from mha_viz.network import NetworkConfig
 
 IOI = "Wang et al. 2022, Interpretability in the Wild (arXiv 2211.00593), section 3"
 GPT2_SMALL_NAMES = ("gpt2", "openai-community/gpt2")
@@ -51,7 +51,7 @@ class Verdict:
     high: float = math.nan
 
 
-def roles_for(description: "Description", config: "GPT2Config") -> dict[tuple[int, int], Role]:
+def roles_for(description: "Description", config: "NetworkConfig") -> dict[tuple[int, int], Role]:
     """The published roles by (layer, head); none for anything but GPT-2 small as it was published.
 
     It is known by its name on the hub and by its sizes.

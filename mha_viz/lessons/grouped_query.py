@@ -6,12 +6,15 @@ further training, so the loss shows the cost of the conversion alone.
 """
 
 from dataclasses import replace
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from mha_viz.attention import MultiHeadAttention
-from mha_viz.gpt2 import GPT2
+from mha_viz.network import Network
+
+N = TypeVar("N", bound=Network)
 
 
 @torch.no_grad()
@@ -46,16 +49,13 @@ def grouped(attention: MultiHeadAttention, n_kv_heads: int) -> MultiHeadAttentio
     return new
 
 
-def grouped_gpt2(network: GPT2, n_kv_heads: int) -> GPT2:
-    """The GPT-2 with G key/value heads in every layer; it shares all other weights, uncopied.
+def grouped_gpt2(network: N, n_kv_heads: int) -> N:
+    """The network with G key/value heads in every layer; it shares all other weights, uncopied.
 
     Raises ShapeError if G does not divide H.
     """
-    with torch.device("meta"):
-        new = GPT2(replace(network.config, n_kv_heads=n_kv_heads)).eval()
-    state = network.state_dict()
-    for layer, block in enumerate(network.blocks):
-        pooled = grouped(block.attn, n_kv_heads).state_dict()
-        state |= {f"blocks.{layer}.attn.{name}": weight for name, weight in pooled.items()}
-    new.load_state_dict(state, assign=True)
-    return new.requires_grad_(False)
+    states = {
+        layer: grouped(block.attn, n_kv_heads).state_dict()
+        for layer, block in enumerate(network.blocks)
+    }
+    return network.with_attention(replace(network.config, n_kv_heads=n_kv_heads), states)

@@ -1,13 +1,13 @@
-"""The pruning lab: what happens without a head, exactly, and what is left without many.
+"""Ablation and pruning: what one head is worth, and how many heads a model can lose.
 
     from mha_viz.checkpoints import load
     from mha_viz import pruning
     model = load("bundled")
-    pruning.ablate_each_head(model, "The cat sat on the mat.")      # [L, H], nats a token
-    whole = pruning.Pass.of(model, "The cat sat on the mat.")
-    pruning.next_tokens(whole, whole.without([(3, 4), (0, 1)]))
+    pruning.ablate_each_head(model, "The cat sat on the mat.")      # [L, H], nats per token
+    full = pruning.Pass.of(model, "The cat sat on the mat.")
+    pruning.next_tokens(full, full.without([(3, 4), (0, 1)]))
 
-Nothing here changes a model; what is removed is an argument, and what was found is a value.
+No function changes a model: which heads are ablated is an argument, and results are values.
 """
 
 from mha_viz.head import Head
@@ -33,7 +33,6 @@ from mha_viz.pruning.tasks import (
     ioi_prompts,
     logit_differences,
     repeated_tokens,
-    single_token,
 )
 
 __all__ = [
@@ -84,7 +83,6 @@ __all__ = [
     "rank_correlation",
     "removal_order",
     "repeated_tokens",
-    "single_token",
     "size",
     "value_importance",
 ]

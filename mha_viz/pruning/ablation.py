@@ -1,7 +1,7 @@
-"""Every head removed alone, exactly: what its absence costs, in nats a token.
+"""Every head ablated alone, exactly: how much the loss rises, in nats per token.
 
-The layers below a head run once for all of its neighbours, and the heads of a layer run as one
-batch above it; the result is that of one whole forward pass a head.
+The layers below a head run once for all heads, and the heads of a layer run as one batch through
+the layers above it. The result is that of one whole forward pass per head.
 """
 
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mha_viz.callbacks import OnProgress
 from mha_viz.errors import ShapeError
 from mha_viz.model import Model
 from mha_viz.pruning.inputs import Text, token_ids
@@ -18,16 +19,14 @@ from mha_viz.pruning.passes import (
     ZERO,
     Pass,
     Replacement,
-    after_attention,
-    head_outputs,
-    merged,
+    attention_output,
     run_layer,
     token_losses,
 )
-from mha_viz.pruning.replacements import BATCH, Method, Progress, replacement_for
+from mha_viz.pruning.replacements import BATCH, Method, replacement_for
 from mha_viz.trace import Array
 
-Scores = NDArray[np.float64]  # [L, H]; NaN for a head that is not there
+Scores = NDArray[np.float64]  # [L, H]; NaN for a head that does not count
 
 
 def ablate_each_head(
@@ -37,41 +36,47 @@ def ablate_each_head(
     method: Method | Replacement = "zero",
     gate: Tensor | Array | None = None,
     first: int = 1,
-    on_progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Scores:
-    """`[L, H]`: the loss with that head removed minus the loss with it, in nats a token.
+    """`[L, H]`: the loss with that head ablated minus the loss with it, in nats per token.
 
-    Exact, for each head alone, or beside those that `gate` `[L, H]` has removed already; these
-    are NaN, and so are heads that were taken out of the model. `method` names a way to remove a
-    head, or is a `Replacement`. The loss is the mean over the tokens from position `first` on.
-    `on_progress` is told the share that is done; an exception that it raises passes through.
+    Exact, for each head alone, or in addition to those that `gate` `[L, H]` ablates already. These
+    are NaN, and so are pruned heads. `method` names an ablation, or is a `Replacement`. The loss
+    is the mean over the tokens from position `first` on. `on_progress` is called with the fraction
+    done; an exception that it raises stops the work.
 
     Raises TextError for a text of fewer than two tokens or more than n_positions, and ShapeError
-    for what else does not fit.
+    for anything else that does not fit.
     """
     T = token_ids(model, text).shape[1]
     if not 1 <= first < T:
-        raise ShapeError(f"first = {first}; losses exist at the positions from 1 to {T - 1}.")
+        raise ShapeError(f"first = {first}; losses exist at positions 1 to {T - 1}.")
     base = Pass.of(model, text, gate=gate, replacement=replacement_for(model, method, T))
     return ablation_effects(base, first=first, on_progress=on_progress)
 
 
 @torch.inference_mode()
-def ablation_effects(base: Pass, *, first: int = 1, on_progress: Progress | None = None) -> Scores:
-    """`[L, H]` as `ablate_each_head` has it, beside the heads that this pass has removed."""
+def ablation_effects(
+    base: Pass, *, first: int = 1, on_progress: OnProgress | None = None
+) -> Scores:
+    """`[L, H]` as in `ablate_each_head`, in addition to the heads that this pass ablates."""
     cfg = base.network.config
     before = _mean(token_losses(base.network, base.resid[-1], base.ids, first))
-    found = np.full((cfg.n_layers, cfg.n_heads), np.nan)
+    effects = np.full((cfg.n_layers, cfg.n_heads), np.nan)
     for layer in range(cfg.n_layers):
         for heads, losses in _layer_losses(base, layer, first):
-            found[layer, heads] = (losses - before).numpy()
+            effects[layer, heads] = (losses - before).numpy()
         if on_progress is not None:
             on_progress((layer + 1) / cfg.n_layers)
-    return found
+    return effects
 
 
 def losses(
-    model: Model, text: Text, *, gate: Tensor | Array | None = None, replacement: Replacement = ZERO
+    model: Model,
+    text: Text,
+    *,
+    gate: Tensor | Array | None = None,
+    replacement: Replacement = ZERO,
 ) -> Array:
     """`[T - 1]`: -ln p of each token from position 1 on, in nats, under a gate `[L, H]`.
 
@@ -81,22 +86,22 @@ def losses(
 
 
 def _layer_losses(base: Pass, layer: int, first: int) -> Iterator[tuple[list[int], Tensor]]:
-    """(heads, the mean loss `[B]` with each of them removed too), a batch of heads at a time."""
+    """(heads, the mean loss `[B]` with each of them ablated too), a batch of heads at a time."""
     network, gate = base.network, base.gate
     block, resid, kept = network.blocks[layer], base.resid[layer], network.config.kept_heads(layer)
     T = resid.shape[1]
     heads = [head for head in kept if gate[layer, head] != 0]
-    z, replacement = head_outputs(block, resid), base.replacement.of(layer, kept, T)
+    z, replacement = block.heads(resid).z, base.replacement.of(layer, kept, T)
     for start in range(0, len(heads), max(1, BATCH // T)):
-        some = heads[start : start + max(1, BATCH // T)]
-        B = len(some)
+        batch = heads[start : start + max(1, BATCH // T)]
+        B = len(batch)
         gates = gate[layer].repeat(B, 1)
-        gates[range(B), some] = 0.0
-        out = merged(block.attn, z.expand(B, -1, -1, -1), gates[:, kept], replacement)
-        x = after_attention(block, resid + out)
+        gates[range(B), batch] = 0.0
+        out = attention_output(block.attn, z.expand(B, -1, -1, -1), gates[:, kept], replacement)
+        x = block.after_attention(resid, out)
         for above in range(layer + 1, network.config.n_layers):
             x = run_layer(network, above, x, gate, base.replacement)
-        yield some, _mean(token_losses(network, x, base.ids, first))
+        yield batch, _mean(token_losses(network, x, base.ids, first))
 
 
 def _mean(losses: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What a change did to one text: the prediction, token by token, and the patterns above it."""
+"""The effects of a change on one text: on the next token, at each position, on each pattern."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from mha_viz.pruning.ablation import Scores
 from mha_viz.pruning.passes import Pass, pattern_and_values
 from mha_viz.trace import Array
 
-ROWS = 64  # positions whose logits over the whole vocabulary exist at once
+ROWS = 64  # positions whose logits exist at the same time
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +30,17 @@ class Candidate:
 def next_tokens(
     before: Pass, after: Pass, k: int = 10, *, also: Iterable[int] = ()
 ) -> list[Candidate]:
-    """The k likeliest next tokens of the text before, then those that came in, then `also`.
+    """The k most likely next tokens before the change, then new ones after it, then `also`.
 
-    Raises ShapeError for passes over different texts, TextError for an id that is not there.
+    Raises ShapeError for passes over different texts, TextError for an id that the model does not
+    have.
     """
     _same_text(before, after)
     p, q = (_log_probabilities(one, slice(-1, None))[0] for one in (before, after))
     wanted = [*p.topk(min(k, len(p))).indices.tolist(), *q.topk(min(k, len(q))).indices.tolist()]
     for token in also:
         if not 0 <= token < len(p):
-            raise TextError(f"There is no token {token}; ids count from 0 to {len(p) - 1}.")
+            raise TextError(f"There is no token {token}; ids go from 0 to {len(p) - 1}.")
         wanted.append(token)
     return [
         Candidate(
@@ -54,48 +55,46 @@ def next_tokens(
 def divergence(before: Pass, after: Pass) -> Array:
     """`[T]`: KL(before || after) of the next token at each position, in nats.
 
-    sum_v p_v (ln p_v - ln q_v): what it costs to bet on q where p is right. Raises ShapeError for
-    passes over different texts.
+    sum_v p_v (ln p_v - ln q_v): the extra loss of predicting with q where tokens follow p. Raises
+    ShapeError for passes over different texts.
     """
     _same_text(before, after)
     T = before.ids.shape[1]
-    found = []
+    parts = []
     for start in range(0, T, ROWS):
         rows = slice(start, start + ROWS)
         p, q = _log_probabilities(before, rows), _log_probabilities(after, rows)
-        found.append((p.exp() * (p - q)).sum(-1))
-    # It is never negative; a sum of rounded terms may be, by a hair.
-    result: Array = torch.cat(found).clamp(min=0).cpu().numpy()
+        parts.append((p.exp() * (p - q)).sum(-1))
+    # The divergence is never negative, but a sum of rounded terms can be slightly so.
+    result: Array = torch.cat(parts).clamp(min=0).cpu().numpy()
     return result
 
 
 @torch.inference_mode()
 def pattern_change(before: Pass, after: Pass) -> Scores:
-    """`[L, H]`: how far apart a head's patterns are, 0 for equal and 1 for no key in common.
+    """`[L, H]`: the distance of each head's patterns; 0 is no change, 1 is no key in common.
 
     The mean over queries i >= 1 of the total variation distance, sum_j |A_ij - A'_ij| / 2. NaN for
-    heads that were taken out of the model. Raises ShapeError for passes over different texts.
+    pruned heads. Raises ShapeError for passes over different texts.
     """
     _same_text(before, after)
     cfg = before.network.config
-    found = np.full((cfg.n_layers, cfg.n_heads), np.nan)
+    changes = np.full((cfg.n_layers, cfg.n_heads), np.nan)
     for layer, block in enumerate(before.network.blocks):
         kept, pair = cfg.kept_heads(layer), (before.resid[layer], after.resid[layer])
         if pair[0] is pair[1]:
-            found[layer, kept] = 0.0
+            changes[layer, kept] = 0.0
             continue
         a, b = (pattern_and_values(block, resid)[0] for resid in pair)
         distance = (a - b).abs_()[:, 1:].sum(-1) / 2
-        found[layer, kept] = distance.mean(-1).cpu().double().numpy()
-    return found
+        changes[layer, kept] = distance.mean(-1).cpu().double().numpy()
+    return changes
 
 
 def _log_probabilities(one: Pass, positions: slice) -> Tensor:
-    x = one.network.ln_f(one.resid[-1][0, positions])
-    logits: Tensor = one.network.W_U(x).float()
-    return logits.log_softmax(-1)
+    return one.network.unembed(one.resid[-1][0, positions]).float().log_softmax(-1)
 
 
 def _same_text(before: Pass, after: Pass) -> None:
     if before.network is not after.network or not torch.equal(before.ids, after.ids):
-        raise ShapeError("Two passes are compared over the same text, by the same network.")
+        raise ShapeError("The passes differ in text or network. Compare two passes of one text.")

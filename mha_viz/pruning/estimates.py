@@ -1,4 +1,4 @@
-"""A measure over several texts: the mean and its 95 % interval; and how two rankings agree."""
+"""A measure over several texts: its mean with a 95% interval. And how far two rankings agree."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from mha_viz.pruning.inputs import Text
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """The mean of a measure over `n` texts, and half the width of its 95 % interval.
+    """The mean of a measure over `n` texts, and half the width of its 95% interval.
 
-    The interval is Student's t with n - 1 degrees of freedom; it is NaN for one text. It speaks of
-    texts like these, drawn independently.
+    The interval is Student's t with n - 1 degrees of freedom, for texts drawn independently. It is
+    NaN for a single text.
     """
 
     mean: Scores
@@ -35,19 +35,19 @@ class Estimate:
 
 
 def over_texts(measure: Callable[[Text], Scores], texts: Iterable[Text]) -> Iterator[Estimate]:
-    """An estimate after each text, of all texts so far: stop whenever it is good enough.
+    """An estimate after each text, over all texts so far. Stop when the interval is small enough.
 
     `measure` is for example `lambda text: ablate_each_head(model, text)`.
     """
-    found: list[Scores] = []
+    scores: list[Scores] = []
     for text in texts:
-        found.append(measure(text))
-        yield estimate(found)
+        scores.append(measure(text))
+        yield estimate(scores)
 
 
-def estimate(found: list[Scores]) -> Estimate:
-    """The mean of these arrays, one a text, and its interval."""
-    values, n = np.stack(found), len(found)
+def estimate(scores: list[Scores]) -> Estimate:
+    """The mean of these arrays, one per text, and its interval."""
+    values, n = np.stack(scores), len(scores)
     mean = values.mean(axis=0)
     if n < 2:
         return Estimate(mean, np.full_like(mean, np.nan), n)
@@ -55,22 +55,24 @@ def estimate(found: list[Scores]) -> Estimate:
 
 
 def rank_correlation(a: Scores, b: Scores) -> float:
-    """Spearman's rho: Pearson's correlation of the ranks, equal values sharing their mean rank.
+    """Spearman's rho: Pearson's correlation of the ranks, where equal values share a mean rank.
 
-    Pairs with a NaN are left out. NaN where fewer than two pairs are left, or one side is constant.
+    Pairs with a NaN do not count. NaN for fewer than two pairs, or where one side is constant.
     Raises ShapeError for arrays of different shapes.
     """
     if a.shape != b.shape:
-        raise ShapeError(f"The scores have shapes {list(a.shape)} and {list(b.shape)}.")
+        raise ShapeError(
+            f"The scores have shapes {list(a.shape)} and {list(b.shape)}; they must be equal."
+        )
     both = np.isfinite(a) & np.isfinite(b)
     x, y = (ranks(side[both]) for side in (a, b))
     x, y = x - x.mean() if len(x) else x, y - y.mean() if len(y) else y
-    size = float(np.sqrt((x**2).sum() * (y**2).sum()))
-    return float((x * y).sum()) / size if size else float("nan")
+    norm = float(np.sqrt((x**2).sum() * (y**2).sum()))
+    return float((x * y).sum()) / norm if norm else float("nan")
 
 
 def ranks(values: Scores) -> Scores:
-    """Ranks from 0, `[n]`; equal values share the mean of theirs."""
+    """Ranks from 0, `[n]`; equal values share the mean of their ranks."""
     _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     mean: Scores = (last - 1 + last - counts) / 2

@@ -1,4 +1,4 @@
-"""What the lab is given, checked: texts or token ids, heads, gates."""
+"""Checked inputs of the pruning functions: texts or token ids, heads, gates."""
 
 import operator
 from collections.abc import Iterable, Sequence
@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from mha_viz.errors import ShapeError, TextError
-from mha_viz.gpt2 import GPT2Config
 from mha_viz.head import Head
 from mha_viz.model import Model
+from mha_viz.network import NetworkConfig
 
 Text: TypeAlias = str | Sequence[int]  # as typed, or as token ids
 
@@ -19,62 +19,52 @@ Text: TypeAlias = str | Sequence[int]  # as typed, or as token ids
 def token_ids(model: Model, text: Text) -> Tensor:
     """The ids `[1, T]` of a text, on the model's device.
 
-    Raises TextError for fewer than two tokens, of which none would have a loss, for more than
+    Raises TextError for fewer than two tokens, since then none has a loss, for more than
     n_positions, and for an id that the model does not have.
     """
     ids = _ids(model, text)
-    limit, V = model.config.n_positions, model.config.vocab_size
     if len(ids) < 2:
         raise TextError(
-            f"The text has {'1 token' if ids else 'no tokens'}. A loss is how well each next token "
-            "was foreseen, so it takes two tokens at least."
+            f"The text has {'1 token' if ids else 'no tokens'}. The loss measures how well each "
+            "next token is predicted, so the text needs at least two tokens."
         )
-    if len(ids) > limit:
-        raise TextError(
-            f"The text has {len(ids):,} tokens; {model.description.name} reads {limit:,} at once. "
-            "Shorten it, or cut it into pieces."
-        )
-    if not 0 <= min(ids) <= max(ids) < V:
-        raise TextError(
-            f"The token ids reach from {min(ids)} to {max(ids)}; {model.description.name} knows "
-            f"those from 0 to {V - 1}."
-        )
-    return torch.tensor([ids], device=model.device)
+    return torch.tensor([model.check_ids(ids)], device=model.device)
 
 
 def one_or_many(texts: Text | Iterable[Text]) -> list[Text]:
-    """A list of texts, also where one alone was given. Raises TextError for none."""
+    """A list of texts, also for a single text. Raises TextError for an empty list."""
     if isinstance(texts, str):
         return [texts]
-    found = list(texts)
-    if not found:
-        raise TextError("There is no text. Give one, or a list of several.")
-    if isinstance(found[0], str) or np.ndim(found[0]):
-        return cast("list[Text]", found)
-    return [cast("list[int]", found)]
+    given = list(texts)
+    if not given:
+        raise TextError("There is no text. Give a text, or a list of texts.")
+    if isinstance(given[0], str) or np.ndim(given[0]):
+        return cast("list[Text]", given)
+    return [cast("list[int]", given)]
 
 
 def chunks(model: Model, texts: Text | Iterable[Text], length: int) -> list[list[int]]:
-    """The ids of the texts, each cut into pieces of at most `length` tokens, none of a single one.
+    """The ids of the texts in chunks of at most `length` tokens; chunks of one token are dropped.
 
-    Raises TextError where nothing is left, ShapeError for a length that the model cannot read.
+    Raises TextError where no chunk is left, ShapeError for a length that the model cannot read.
     """
     _check_length(model, length)
-    found = [
+    all_chunks = [
         ids[start : start + length]
         for ids in (_ids(model, text) for text in one_or_many(texts))
         for start in range(0, len(ids), length)
     ]
-    kept = [piece for piece in found if len(piece) > 1]
+    kept = [chunk for chunk in all_chunks if len(chunk) > 1]
     if not kept:
-        raise TextError("None of the texts has two tokens, so there is no loss. Give longer ones.")
+        raise TextError("None of the texts has two tokens, so there is no loss. Give longer texts.")
     return kept
 
 
 def windows(model: Model, texts: Text | Iterable[Text], length: int) -> Tensor:
-    """The texts one after the other, a line each, as windows `[N, length]`; a rest is left out.
+    """The texts, joined by newlines, as windows `[N, length]`; an incomplete window is dropped.
 
-    Raises TextError where the texts do not fill one, ShapeError for a length that does not fit.
+    Token ids are joined as they are. Raises TextError where the texts are shorter than one window,
+    ShapeError for a length that the model cannot read.
     """
     _check_length(model, length)
     given = one_or_many(texts)
@@ -85,32 +75,25 @@ def windows(model: Model, texts: Text | Iterable[Text], length: int) -> Tensor:
     n = len(ids) // length
     if not n:
         raise TextError(
-            f"The reference text has {len(ids):,} tokens; what replaces a head in a text of "
-            f"{length:,} is computed from as many at least. Give a longer one."
+            f"The reference text has {len(ids):,} tokens. To replace a head in a text of "
+            f"{length:,} tokens it needs at least {length:,}: give a longer reference text."
         )
     return torch.tensor(ids[: n * length], device=model.device).view(n, length)
 
 
-def gate_without(config: GPT2Config, heads: Iterable[Head]) -> Tensor:
+def gate_without(config: NetworkConfig, heads: Iterable[Head]) -> Tensor:
     """A gate `[L, H]`: 0 at these heads, 1 elsewhere. Raises HeadNotFound."""
     gate = torch.ones(config.n_layers, config.n_heads)
     for layer, head in heads:
-        check_head(config, layer, head)
+        config.check_head(layer, head)
         gate[layer, head] = 0.0
     return gate
 
 
-def check_head(config: GPT2Config, layer: int, head: int) -> None:
-    """Raises HeadNotFound for a head outside of the model, or pruned from it."""
-    L, H = config.n_layers, config.n_heads
-    kept = config.kept_heads(layer) if 0 <= layer < L else ()
-    Head(layer, head).check(L, H, kept, model="this model")
-
-
-def all_heads(config: GPT2Config) -> list[Head]:
-    """The heads that the model has, layer by layer."""
-    L = config.n_layers
-    return [Head(layer, head) for layer in range(L) for head in config.kept_heads(layer)]
+def all_heads(config: NetworkConfig) -> list[Head]:
+    """The heads that the model has, layer by layer; pruned ones are not among them."""
+    layers = range(config.n_layers)
+    return [Head(layer, head) for layer in layers for head in config.kept_heads(layer)]
 
 
 def _ids(model: Model, text: Text) -> list[int]:
@@ -119,7 +102,9 @@ def _ids(model: Model, text: Text) -> list[int]:
     try:
         return [operator.index(i) for i in text]
     except TypeError as error:
-        raise TextError(f"{text!r:.60} is neither a text nor a list of token ids.") from error
+        raise TextError(
+            f"{text!r:.60} is neither a text nor a list of token ids. Give a str or integers."
+        ) from error
 
 
 def _check_length(model: Model, length: int) -> None:

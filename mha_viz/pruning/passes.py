@@ -1,13 +1,13 @@
-"""Pass: one forward pass kept layer by layer, from which a change runs only the layers above it.
+"""Pass: one forward pass kept layer by layer. After a change, only the layers above it run again.
 
-A head is removed by replacing its z before W_O; the bias b_O stays, since it belongs to no head:
+A head is ablated by replacing its z before W_O; the bias b_O stays, since it belongs to no head:
 
-    attn_out = sum_h (g_h z_h + (1 - g_h) r_h) W_O^h + b_O        g_h = 0 removes head h
+    attn_out = sum_h (g_h z_h + (1 - g_h) r_h) W_O^h + b_O        g_h = 0 ablates head h
 
-`Replacement` is r, what stands in for a removed head; `replacements` makes one.
+`Replacement` holds r, the replacement value; `replacements.make_replacement` makes one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,18 +22,18 @@ from mha_viz.attention import (
     repeat_heads,
 )
 from mha_viz.errors import ShapeError
-from mha_viz.gpt2 import GPT2, Block
 from mha_viz.head import Head
 from mha_viz.model import Model
+from mha_viz.network import Block, Network
 from mha_viz.pruning.inputs import Text, gate_without, token_ids
 from mha_viz.trace import Array
 
-VOCABULARY_PART = 4096  # unembedded at a time: logits that fit the processor's cache, not [T, V]
+VOCABULARY_PART = 4096  # tokens unembedded at a time: logits that fit the CPU's cache, not [T, V]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replacement:
-    """What replaces the z of a removed head: `[L, H, T, d_h]`, or T = 1 for all positions alike.
+    """The value that replaces an ablated head's z: `[L, H, T, d_h]`, or T = 1 for all positions.
 
     None is zero. `method` is one of `replacements.METHODS`.
     """
@@ -47,7 +47,7 @@ class Replacement:
             return None
         if 1 < self.z.shape[2] < T:
             raise ShapeError(
-                f"The replacement holds {self.z.shape[2]} positions and the text has {T}: make one "
+                f"The replacement has {self.z.shape[2]} positions and the text has {T}. Make one "
                 f"of length {T}."
             )
         return self.z[layer, heads, :T]
@@ -58,14 +58,14 @@ ZERO = Replacement()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pass:
-    """What a network did with one text under a gate; it takes O(L T C) of memory.
+    """The residual stream of one text under a gate; it takes O(L T C) of memory.
 
-    Two passes with the same gate and replacement hold the same bits, whatever they came from.
+    Two passes with the same gate and replacement are equal bit by bit, however they were made.
     """
 
-    network: GPT2 = field(repr=False)
+    network: Network = field(repr=False)
     ids: Tensor = field(repr=False)  # [1, T]
-    gate: Tensor  # [L, H], 1 where a head is as it was and 0 where it is removed
+    gate: Tensor  # [L, H], 1 for a head as it is and 0 for an ablated one
     replacement: Replacement
     resid: tuple[Tensor, ...] = field(repr=False)  # L + 1 of [1, T, C]: around each layer
 
@@ -79,61 +79,62 @@ class Pass:
         gate: Tensor | Array | None = None,
         replacement: Replacement = ZERO,
     ) -> "Pass":
-        """The pass over a text, or over ids, as `token_ids` takes them.
+        """The pass over a text or over token ids.
 
-        Raises TextError, and ShapeError for a gate that is not `[L, H]` or a short replacement.
+        Raises TextError as `token_ids` does, and ShapeError for a gate that is not `[L, H]` or a
+        short replacement.
         """
         ids, network = token_ids(model, text), model.network
-        resid = (network.wte(ids) + network.wpe.weight[: ids.shape[1]],)
-        return cls._upwards(network, ids, as_gate(network, gate), replacement, resid)
+        return cls._upwards(
+            network, ids, as_gate(network, gate), replacement, (network.embed(ids),)
+        )
 
     @torch.inference_mode()
     def gated(self, gate: Tensor | Array | None, replacement: Replacement = ZERO) -> "Pass":
-        """The same text under another gate: the layers below the first that changes are reused.
+        """The same text under another gate; the layers below the first that changes are reused.
 
-        Raises ShapeError for a gate that is not `[L, H]` and for a replacement that is short.
+        Raises ShapeError for a gate that is not `[L, H]` and for a short replacement.
         """
         new = as_gate(self.network, gate)
         first = self._first_change(new, replacement)
         return self._upwards(self.network, self.ids, new, replacement, self.resid[: first + 1])
 
     def without(self, heads: Iterable[Head], replacement: Replacement = ZERO) -> "Pass":
-        """The same text with these heads removed, and no others. Raises HeadNotFound."""
+        """The same text with these heads ablated, and no others. Raises HeadNotFound."""
         return self.gated(gate_without(self.network.config, heads), replacement)
 
     @torch.inference_mode()
     def losses(self) -> Array:
         """`[T - 1]`: -ln p of each token from position 1 on, in nats."""
-        found: Array = token_losses(self.network, self.resid[-1], self.ids)[0].cpu().numpy()
-        return found
+        losses: Array = token_losses(self.network, self.resid[-1], self.ids)[0].cpu().numpy()
+        return losses
 
     @property
     def loss(self) -> float:
-        """The mean of `losses`, in nats a token; its exp is the perplexity."""
+        """The mean of `losses`, in nats per token; e to this power is the perplexity."""
         return float(self.losses().mean(dtype=np.float64))
 
     @torch.inference_mode()
     def best_tokens(self) -> Tensor:
-        """`[T]`: the likeliest next token at each position."""
-        x = self.network.ln_f(self.resid[-1][0])
-        best = [
-            (x @ rows.T).max(-1) for rows in torch.split(self.network.W_U.weight, VOCABULARY_PART)
-        ]
+        """`[T]`: the most likely next token at each position."""
+        x = self.network.final_norm(self.resid[-1][0])
+        best = [(x @ rows.T).max(-1) for rows in vocabulary_parts(self.network)]
         values, ids = (torch.stack(parts) for parts in zip(*best, strict=True))
         part = values.argmax(0, keepdim=True)
         return (ids.gather(0, part) + part * VOCABULARY_PART)[0]
 
     def _first_change(self, gate: Tensor, replacement: Replacement) -> int:
+        """The first layer whose output differs under the new gate and replacement."""
         for layer, (old, new) in enumerate(zip(self.gate, gate, strict=True)):
-            other_replacement = replacement is not self.replacement and not bool((new == 1).all())
-            if other_replacement or not torch.equal(old, new):
+            replaced = replacement is not self.replacement and not bool((new == 1).all())
+            if replaced or not torch.equal(old, new):
                 return layer
         return len(gate)
 
     @classmethod
     def _upwards(
         cls,
-        network: GPT2,
+        network: Network,
         ids: Tensor,
         gate: Tensor,
         replacement: Replacement,
@@ -145,22 +146,18 @@ class Pass:
 
 
 def run_layer(
-    network: GPT2, layer: int, resid: Tensor, gate: Tensor, replacement: Replacement
+    network: Network, layer: int, resid: Tensor, gate: Tensor, replacement: Replacement
 ) -> Tensor:
     """The residual stream `[B, T, C]` after a layer, under a gate `[L, H]`."""
     block, kept = network.blocks[layer], network.config.kept_heads(layer)
-    z = head_outputs(block, resid)
-    out = merged(block.attn, z, gate[layer, kept], replacement.of(layer, kept, resid.shape[1]))
-    return after_attention(block, resid + out)
+    z, instead = block.heads(resid).z, replacement.of(layer, kept, resid.shape[1])
+    return block.after_attention(resid, attention_output(block.attn, z, gate[layer, kept], instead))
 
 
-def head_outputs(block: Block, resid: Tensor) -> Tensor:
-    """The z `[B, H, T, d_h]` of a block's heads."""
-    return block.attn.attend(*block.attn.project(block.ln_1(resid)))
-
-
-def merged(attn: MultiHeadAttention, z: Tensor, gate: Tensor, replacement: Tensor | None) -> Tensor:
-    """What attention adds to the residual stream `[B, T, C]`, under a gate `[H]` or `[B, H]`."""
+def attention_output(
+    attn: MultiHeadAttention, z: Tensor, gate: Tensor, replacement: Tensor | None
+) -> Tensor:
+    """What attention adds to the residual stream, `[B, T, C]`, under a gate `[H]` or `[B, H]`."""
     if replacement is None:
         return attn.merge(z, head_gate=gate)
     share = gate[..., None, None].to(z.dtype)
@@ -168,40 +165,38 @@ def merged(attn: MultiHeadAttention, z: Tensor, gate: Tensor, replacement: Tenso
 
 
 def pattern_and_values(block: Block, resid: Tensor) -> tuple[Tensor, Tensor]:
-    """The patterns `[H, T, T]` and v `[H, T, d_h]` of a block that reads `[1, T, C]`."""
-    q, k, v = block.attn.project(block.ln_1(resid))
+    """The patterns `[H, T, T]` and v `[H, T, d_h]` of a block, for its input `[1, T, C]`."""
+    q, k, v = block.attn.project(block.attention_input(resid))
     H, T = q.shape[1:3]
     scores = attention_scores(q, repeat_heads(k, H), block.attn.scale)
     return masked_softmax(scores, causal_mask(T, T, q.device))[0], repeat_heads(v, H)[0]
 
 
-def after_attention(block: Block, resid: Tensor) -> Tensor:
-    """What the MLP of a block makes of the residual stream `[B, T, C]` after its attention."""
-    out: Tensor = resid + block.mlp(block.ln_2(resid))
-    return out
+def token_losses(network: Network, resid: Tensor, ids: Tensor, first: int = 1) -> Tensor:
+    """`[B, T - first]`: -ln p of the tokens from position `first` on, in nats.
 
-
-def token_losses(network: GPT2, resid: Tensor, ids: Tensor, first: int = 1) -> Tensor:
-    """`[B, T - first]`: -ln p of the tokens from position `first` on; `resid` is the last stream.
-
-    The logits exist a part of the vocabulary at a time; ln sum exp of all is that of the parts'.
+    `resid` `[B, T, C]` is the stream after the last layer, `ids` `[1, T]`. Only the logits of one
+    part of the vocabulary exist at a time; the log-sum-exp of the parts gives that of all.
     """
-    x = network.ln_f(resid[:, first - 1 : -1])
-    W_U, targets = network.W_U.weight, ids[0, first:]
-    parts = [(x @ rows.T).float().logsumexp(-1) for rows in torch.split(W_U, VOCABULARY_PART)]
+    x, targets = network.final_norm(resid[:, first - 1 : -1]), ids[0, first:]
+    parts = [(x @ rows.T).float().logsumexp(-1) for rows in vocabulary_parts(network)]
     total = torch.stack(parts).logsumexp(0)
-    right: Tensor = (x.float() * W_U[targets].float()).sum(-1)
+    right: Tensor = (x.float() * network.W_U.weight[targets].float()).sum(-1)
     return total - right
 
 
-def as_gate(network: GPT2, gate: Tensor | Array | None) -> Tensor:
-    """A gate `[L, H]` of float32 where the network computes; ones for None. Raises ShapeError."""
+def vocabulary_parts(network: Network) -> Sequence[Tensor]:
+    """The rows of W_U in parts of at most VOCABULARY_PART tokens."""
+    return torch.split(network.W_U.weight, VOCABULARY_PART)
+
+
+def as_gate(network: Network, gate: Tensor | Array | None) -> Tensor:
+    """A float32 gate `[L, H]` on the network's device; ones for None. Raises ShapeError."""
     shape = [network.config.n_layers, network.config.n_heads]
-    device = network.wte.weight.device
     if gate is None:
-        return torch.ones(shape, device=device)
-    # A copy: what is kept must not change with what a caller holds.
-    own = torch.as_tensor(gate).detach().to(device, torch.float32, copy=True)
+        return torch.ones(shape, device=network.device)
+    # A copy, so that a pass does not change when the caller changes its array.
+    own = torch.as_tensor(gate).detach().to(network.device, torch.float32, copy=True)
     if list(own.shape) != shape:
         raise ShapeError(f"The gate has shape {list(own.shape)}; expected [L, H] = {shape}.")
     return own

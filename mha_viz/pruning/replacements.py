@@ -1,27 +1,28 @@
-"""What may stand in for the z of a removed head: zero, a mean, or what another text gives.
+"""Replacement values for an ablated head's z: zero, mean, position-wise mean or resampled.
 
-Zero is what "without this head" says, and a value that the layers above have never seen: the mean
-of z is not zero. The mean takes away what the head tells apart and leaves what it always adds
-(Wang et al. 2023); the resampled z is one that the head could have had (Chan et al. 2022).
+Zero is literally "without this head", but a value that the layers above have never met: the mean of
+z is not zero. The mean removes what depends on the input and keeps what the head always adds (Wang
+et al. 2023). The resampled z comes from another text, so the head could have had it (Chan et al.
+2022).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
 
 from mha_viz.analysis.reference_texts import selection_texts
+from mha_viz.callbacks import OnProgress
 from mha_viz.errors import ShapeError
-from mha_viz.gpt2 import GPT2
 from mha_viz.model import Model
+from mha_viz.network import Network
 from mha_viz.pruning.inputs import Text, windows
-from mha_viz.pruning.passes import ZERO, Replacement, after_attention, head_outputs
+from mha_viz.pruning.passes import ZERO, Replacement
 
 Method: TypeAlias = Literal["zero", "mean", "position-wise mean", "resample"]
 METHODS: tuple[Method, ...] = get_args(Method)
-Progress: TypeAlias = Callable[[float], None]  # told the share that is done; what it raises ends it
-BATCH = 1024  # tokens that run at once: enough for fast products, little enough for memory
+BATCH = 1024  # tokens that run at once: enough for fast products, few enough for little memory
 
 
 def make_replacement(
@@ -32,50 +33,50 @@ def make_replacement(
     *,
     max_tokens: int = 4096,
     seed: int = 0,
-    on_progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Replacement:
-    """What replaces a removed head's z, in texts of up to `length` tokens.
+    """The value that replaces an ablated head's z, in texts of up to `length` tokens.
 
-    "zero"; "mean" of that head's z over a reference text and its positions; "position-wise mean"
-    at each position by itself; "resample", the z of one window of the reference,
-    which `seed` picks. The reference is read in windows of `length`, at most `max_tokens` of it;
-    unless given it is the part of the project's own that chooses.
+    "zero"; "mean", that head's mean z over a reference text and all positions; "position-wise
+    mean", the mean over the reference at each position; "resample", the z of one window of the
+    reference, which `seed` picks. The reference is read in windows of `length`, at most
+    `max_tokens` of it; it is `selection_texts()` unless given. `on_progress` is called with the
+    fraction done.
 
     Raises ShapeError for another method or a length that does not fit, TextError for a reference
     that is shorter than `length`.
     """
     if method not in METHODS:
-        raise ShapeError(f"method = {method!r}; a head is replaced by {', '.join(METHODS)}.")
+        raise ShapeError(f"method = {method!r}; expected one of {', '.join(METHODS)}.")
     if method == "zero":
         return ZERO
-    found = windows(model, selection_texts() if reference is None else reference, length)
+    ids = windows(model, selection_texts() if reference is None else reference, length)
     if method == "resample":
-        # From the end: the first window may be the very text that is looked at.
-        return Replacement(
-            method, _mean_z(model.network, found[-1 - seed % len(found)][None], None)
-        )
-    z = _mean_z(model.network, found[: max(1, max_tokens // length)], on_progress)
+        # From the end: the first window may be the text that is being ablated.
+        window = ids[-1 - seed % len(ids)]
+        return Replacement(method, _mean_z(model.network, window[None], None))
+    z = _mean_z(model.network, ids[: max(1, max_tokens // length)], on_progress)
     return Replacement(method, z.mean(2, keepdim=True) if method == "mean" else z)
 
 
 def replacement_for(model: Model, method: Method | Replacement, length: int) -> Replacement:
-    """The replacement itself where one was given, else one made by `make_replacement`."""
+    """The given replacement, or one that `make_replacement` makes for a method."""
     return method if isinstance(method, Replacement) else make_replacement(model, method, length)
 
 
 @torch.inference_mode()
-def _mean_z(network: GPT2, ids: Tensor, on_progress: Progress | None) -> Tensor:
-    """`[L, H, T, d_h]`: the mean over windows `[N, T]` of each head's z; 0 for heads taken out."""
+def _mean_z(network: Network, ids: Tensor, on_progress: OnProgress | None) -> Tensor:
+    """`[L, H, T, d_h]`: the mean of each head's z over windows `[N, T]`; 0 for pruned heads."""
     cfg, (N, T) = network.config, ids.shape
     total = torch.zeros(cfg.n_layers, cfg.n_heads, T, cfg.d_head, device=ids.device)
-    done = 0
-    for some in torch.split(ids, max(1, BATCH // T)):
-        resid = network.wte(some) + network.wpe.weight[:T]
+    n_done = 0
+    for batch in torch.split(ids, max(1, BATCH // T)):
+        resid = network.embed(batch)
         for layer, block in enumerate(network.blocks):
-            z = head_outputs(block, resid)
+            z = block.heads(resid).z
             total[layer, cfg.kept_heads(layer)] += z.float().sum(0)
-            resid = after_attention(block, resid + block.attn.merge(z))
-        done += len(some)
+            resid = block.after_attention(resid, block.attn.merge(z))
+        n_done += len(batch)
         if on_progress is not None:
-            on_progress(done / N)
-    return (total / N).to(resid.dtype)
+            on_progress(n_done / N)
+    return (total / N).to(network.dtype)

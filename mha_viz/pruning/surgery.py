@@ -1,7 +1,8 @@
-"""Heads really gone: their rows of W_Q, W_K, W_V and their columns of W_O are taken out.
+"""Structural pruning: deletes a head's rows of W_Q, W_K and W_V and its columns of W_O.
 
-With z before W_O at zero a head adds nothing, so a model without it computes the same (Michel et
-al. 2019, section 4); b_O stays. The layers may end up with different numbers of heads, or none.
+A head whose z is zero before W_O adds nothing, so the pruned model computes what zero ablation does
+(Michel et al. 2019, section 4); b_O stays. Layers may end up with different numbers of heads, or
+with none.
 """
 
 import statistics
@@ -9,22 +10,25 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from mha_viz.attention import MultiHeadAttention
+from mha_viz.callbacks import OnProgress
 from mha_viz.errors import ShapeError
-from mha_viz.gpt2 import GPT2, GPT2Config
 from mha_viz.head import Head
 from mha_viz.model import Model
-from mha_viz.pruning.inputs import Text, all_heads, check_head, token_ids
-from mha_viz.pruning.replacements import Progress
+from mha_viz.network import Network, NetworkConfig
+from mha_viz.pruning.inputs import Text, all_heads, token_ids
+
+Config = TypeVar("Config", bound=NetworkConfig)
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What a network holds; a tensor that two parts share counts once."""
+    """The size of a network; a tensor that two parts share counts once."""
 
     n_heads: int
     n_parameters: int
@@ -32,62 +36,59 @@ class Size:
 
 
 @torch.no_grad()
-def prune(model: Model | GPT2, heads: Iterable[Head]) -> GPT2:
-    """The network without these heads; every weight that stays whole is shared, not copied.
+def prune(model: Model | Network, heads: Iterable[Head]) -> Network:
+    """The network without these heads; all weights that do not change are shared, not copied.
 
-    Raises HeadNotFound for a head that is not there, ShapeError where heads share keys and values.
+    Raises HeadNotFound for a head that the model does not have, ShapeError where heads share keys
+    and values.
     """
     network = model.network if isinstance(model, Model) else model
     config = pruned_config(network.config, heads)
-    with torch.device("meta"):
-        new = GPT2(config)
-    state = network.state_dict()
+    states = {}
     for layer, block in enumerate(network.blocks):
         before, after = network.config.kept_heads(layer), config.kept_heads(layer)
         if after != before:
-            places = [before.index(head) for head in after]
-            for name, weight in _without(block.attn, places).items():
-                state[f"blocks.{layer}.attn.{name}"] = weight
-    new.load_state_dict(state, assign=True)
-    if network.W_U.weight is network.wte.weight:
-        new.W_U.weight = new.wte.weight
-    return new.requires_grad_(False).train(network.training)
+            states[layer] = _attention_state(block.attn, [before.index(head) for head in after])
+    return network.with_attention(config, states)
 
 
 def pruned_model(model: Model, heads: Iterable[Head]) -> Model:
-    """The model on a pruned network, described as such. Raises as `prune` does."""
+    """The model with a pruned network and a description that says so. Raises as `prune` does."""
     network = prune(model, heads)
-    there = set(all_heads(network.config))
-    gone = [head for head in all_heads(model.config) if head not in there]
+    kept = set(all_heads(network.config))
+    pruned = [head for head in all_heads(model.config) if head not in kept]
     about = replace(
         model.description,
         n_parameters=size(network).n_parameters,
-        weights_hash=sha256(f"{model.description.weights_hash} {gone}".encode()).hexdigest(),
-        notes=(*model.description.notes, f"{len(gone)} of its heads were taken out here."),
+        weights_hash=sha256(f"{model.description.weights_hash} {pruned}".encode()).hexdigest(),
+        notes=(*model.description.notes, f"{len(pruned)} of its heads were pruned here."),
     )
     return replace(model, network=network, description=about)
 
 
-def pruned_config(config: GPT2Config, heads: Iterable[Head]) -> GPT2Config:
-    """The configuration without these heads, besides those that were taken out before.
+def pruned_config(config: Config, heads: Iterable[Head]) -> Config:
+    """The configuration without these heads, in addition to those pruned before.
 
     Raises as `prune` does.
     """
     if config.n_kv_heads is not None:
         raise ShapeError(
-            f"The heads of this model share {config.n_kv_heads} keys and values, so none can be "
-            "taken out alone. Take heads out of the model that it was made of."
+            f"The heads of this model share {config.n_kv_heads} keys and values, so a head cannot "
+            "be pruned alone. Prune the model that it was converted from."
         )
-    gone = [set(range(config.n_heads)) - set(config.kept_heads(i)) for i in range(config.n_layers)]
+    pruned = [
+        set(range(config.n_heads)) - set(config.kept_heads(layer))
+        for layer in range(config.n_layers)
+    ]
     for layer, head in heads:
-        check_head(config, layer, head)
-        gone[layer].add(head)
-    removed = tuple(tuple(sorted(some)) for some in gone)
-    return replace(config, pruned_heads=removed if any(removed) else ())
+        config.check_head(layer, head)
+        pruned[layer].add(head)
+    by_layer = tuple(tuple(sorted(in_layer)) for in_layer in pruned)
+    return replace(config, pruned_heads=by_layer if any(by_layer) else ())
 
 
-def size(network: GPT2) -> Size:
-    """Heads, parameters and bytes of a network."""
+def size(network: Network) -> Size:
+    """The heads, parameters and bytes of a network."""
     weights = list(network.parameters())
     return Size(
         n_heads=len(all_heads(network.config)),
@@ -102,12 +103,12 @@ def forward_seconds(
     text: Text,
     *,
     repeats: int = 5,
-    on_progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> list[float]:
-    """The median wall time of one forward pass of each model, in seconds; they take turns.
+    """The median wall time of a forward pass of each model, in seconds; the models take turns.
 
-    One round before does not count. `on_progress` is told the share that is done, and may raise to
-    stop. Raises TextError as `token_ids` does.
+    One round of warm-up does not count. `on_progress` is called with the fraction done; an
+    exception that it raises stops the work. Raises TextError as `token_ids` does.
     """
     jobs = [(model.network, token_ids(model, text)) for model in models]
     times: list[list[float]] = [[] for _ in jobs]
@@ -116,20 +117,20 @@ def forward_seconds(
             on_progress(turn / (repeats + 1))
         for (network, ids), taken in zip(jobs, times, strict=True):
             begun = time.perf_counter()
-            network(ids)[0, -1, 0].item()  # the answer is here, not on its way from a device
+            network(ids)[0, -1, 0].item()  # waits until the device has computed it
             if turn:
                 taken.append(time.perf_counter() - begun)
     return [statistics.median(taken) for taken in times]
 
 
-def _without(attn: MultiHeadAttention, places: list[int]) -> dict[str, Tensor]:
-    """The state of an attention module with only the heads at these places."""
+def _attention_state(attn: MultiHeadAttention, kept: list[int]) -> dict[str, Tensor]:
+    """The state dict of an attention module with only these of its heads."""
     H, d_h = attn.n_heads, attn.d_head
     state = attn.state_dict()
     for name in ("W_QKV.weight", "W_QKV.bias"):
         if name in state:
             rows = state[name].unflatten(0, (3, H, d_h))
-            state[name] = rows[:, places].flatten(0, 2)
+            state[name] = rows[:, kept].flatten(0, 2)
     columns = state["W_O.weight"].unflatten(1, (H, d_h))
-    state["W_O.weight"] = columns[:, places].flatten(1, 2)
+    state["W_O.weight"] = columns[:, kept].flatten(1, 2)
     return state

@@ -1,8 +1,9 @@
-"""Small tests of what heads are for: to go on with a repetition, and to tell who is meant.
+"""Small probes of what heads do: completing a repeated sequence, identifying an indirect object.
 
-Induction: random tokens, twice; a model that goes on as the first copy did knows the second
-(Olsson et al. 2022). Logit difference: how much more a right answer is expected than a wrong one;
-with `ioi_prompts`, whom a sentence with two names means (Wang et al. 2023).
+Induction: random tokens, written twice. A model that continues as in the first copy predicts the
+second (Olsson et al. 2022). Logit difference: by how much the right answer leads over a wrong one.
+With `ioi_prompts` the answer is the indirect object of a sentence with two names (Wang et al.
+2023).
 """
 
 import random
@@ -22,13 +23,13 @@ from mha_viz.pruning.passes import ZERO, Pass, Replacement
 from mha_viz.pruning.replacements import Method
 from mha_viz.trace import Array
 
-SEGMENT = 64  # random tokens, written twice
+SEGMENT = 64  # random tokens in one copy
 SEEDS = range(5)
 NAMES = (
     "Mary", "John", "Tom", "James", "Anne", "Peter", "Alice", "Jack", "Paul", "Henry", "Jane",
     "Robert", "Martha", "David", "Sarah", "Michael", "Laura", "Kevin", "Emily", "Daniel",
 )  # fmt: skip
-TEMPLATES = (  # {x} and {y} are two people, of whom {b} acts: the other is meant
+TEMPLATES = (  # {x} and {y} are two people; {b} is one of them, and the answer is the other
     "When {x} and {y} came home in the evening, {b} gave the letter to",
     "After {x} and {y} had finished the bread, {b} handed the plate to",
     "While {x} and {y} were waiting at the door, {b} showed the picture to",
@@ -40,7 +41,7 @@ TEMPLATES = (  # {x} and {y} are two people, of whom {b} acts: the other is mean
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A text and two ways to go on, each a single token, written with the space before it."""
+    """A text and two possible next tokens, each written with the space before it."""
 
     text: str
     right: str
@@ -48,13 +49,14 @@ class Prompt:
 
 
 def repeated_tokens(model: Model, *, segment: int = SEGMENT, seed: int = 0) -> list[int]:
-    """`2 segment` ids: random words of the model's vocabulary, drawn evenly, and the same again.
+    """`segment` random ids of the vocabulary, uniformly drawn, written twice.
 
-    Special tokens are left out. Raises ShapeError where the model cannot read so many.
+    There are no special tokens among them. Raises ShapeError for a segment below 2, or one that
+    does not fit into n_positions twice.
     """
     limit = model.config.n_positions // 2
     if not 2 <= segment <= limit:
-        raise ShapeError(f"segment = {segment}; here it is from 2 to {limit} tokens.")
+        raise ShapeError(f"segment = {segment}; this model allows from 2 to {limit} tokens.")
     return list(repeated.repeated_tokens(model, segment, 2, seed).ids)
 
 
@@ -66,12 +68,12 @@ def induction_loss(
     segment: int = SEGMENT,
     seeds: Iterable[int] = SEEDS,
 ) -> float:
-    """The mean loss on the second copy of `repeated_tokens`, in nats a token.
+    """The mean loss on the second copy of `repeated_tokens`, in nats per token.
 
-    The first token of the second copy is left out: nothing tells that a copy begins. A model that
-    only guesses has about ln V. Raises ShapeError as `repeated_tokens` and `Pass.of` do.
+    The first token of the second copy does not count, because nothing predicts where the copy
+    begins. Uniform guessing gives ln V. Raises ShapeError as `repeated_tokens` and `Pass.of` do.
     """
-    found = [
+    losses = [
         Pass.of(
             model,
             repeated_tokens(model, segment=segment, seed=seed),
@@ -80,7 +82,7 @@ def induction_loss(
         ).losses()[segment:]
         for seed in seeds
     ]
-    return float(np.mean(found, dtype=np.float64))
+    return float(np.mean(losses, dtype=np.float64))
 
 
 def induction_effects(
@@ -90,8 +92,8 @@ def induction_effects(
     segment: int = SEGMENT,
     seeds: Iterable[int] = SEEDS,
 ) -> Scores:
-    """`[L, H]`: how much `induction_loss` rises without that head alone, in nats a token."""
-    found = [
+    """`[L, H]`: how much `induction_loss` rises with that head alone ablated, in nats per token."""
+    effects = [
         ablate_each_head(
             model,
             repeated_tokens(model, segment=segment, seed=seed),
@@ -100,7 +102,7 @@ def induction_effects(
         )
         for seed in seeds
     ]
-    mean: Scores = np.mean(found, axis=0)
+    mean: Scores = np.mean(effects, axis=0)
     return mean
 
 
@@ -112,52 +114,41 @@ def logit_differences(
     gate: Tensor | Array | None = None,
     replacement: Replacement = ZERO,
 ) -> NDArray[np.float64]:
-    """`[n]`: logit(right) - logit(wrong) after each prompt; e to it is how many times likelier.
+    """`[n]`: logit(right) - logit(wrong) after each prompt.
 
-    Raises TextError for an answer that is not a single token, and as `token_ids` does.
+    e to this power is how many times more likely the right answer is. Raises TextError for an
+    answer that is not a single token, and as `token_ids` does.
     """
-    found = []
+    differences = []
     for prompt in prompts:
-        right, wrong = single_token(model, prompt.right), single_token(model, prompt.wrong)
-        one = Pass.of(model, prompt.text, gate=gate, replacement=replacement)
-        logits = model.network.W_U(model.network.ln_f(one.resid[-1][0, -1])).float()
-        found.append(float(logits[right] - logits[wrong]))
-    return np.array(found)
-
-
-def single_token(model: Model, answer: str) -> int:
-    """The id of an answer. Raises TextError where the tokenizer needs several tokens for it."""
-    ids, _ = model.encode(answer)
-    if len(ids) != 1:
-        parts = " + ".join(token.label for token in model.read(ids))
-        raise TextError(
-            f"The answer `{answer}` is {len(ids)} tokens to {model.description.name} ({parts}); "
-            "choose a word that is a single one, with the space that stands before it."
-        )
-    return ids[0]
+        right, wrong = model.single_token(prompt.right), model.single_token(prompt.wrong)
+        last = Pass.of(model, prompt.text, gate=gate, replacement=replacement).resid[-1][0, -1]
+        logits = model.network.unembed(last).float()
+        differences.append(float(logits[right] - logits[wrong]))
+    return np.array(differences)
 
 
 def single_token_names(model: Model) -> list[str]:
-    """Those of `NAMES` that are one token each after a space."""
+    """Those of `NAMES` that are a single token after a space."""
     return [name for name in NAMES if len(model.encode(f" {name}")[0]) == 1]
 
 
 def ioi_prompts(model: Model, n: int = 12, *, seed: int = 0) -> list[Prompt]:
     """Prompts such as "When Mary and Tom came home …, Tom gave the letter to", right " Mary".
 
-    They take turns with the templates and with who is named first; the names are drawn by `seed`.
-    Raises TextError where the tokenizer has no two names of one token.
+    Templates take turns, and so does the name that comes first; `seed` draws the names. Raises
+    TextError where fewer than two names are single tokens.
     """
     names, rng = single_token_names(model), random.Random(seed)
     if len(names) < 2:
         raise TextError(
-            f"{model.description.name} has no two of the names here as single tokens, so this "
-            "test cannot be asked. Write prompts of your own, with answers that are one token."
+            f"{model.description.name} has fewer than two of the names as single tokens, so this "
+            "task does not apply. Write prompts of your own, with answers that are one token."
         )
-    found = []
+    prompts = []
     for i in range(n):
         a, b = rng.sample(names, 2)
         x, y = (a, b) if i // len(TEMPLATES) % 2 == 0 else (b, a)
         text = TEMPLATES[i % len(TEMPLATES)].format(x=x, y=y, b=b)
-        found.append(Prompt(text, right=f" {a}", wrong=f" {b}"))
-    return found
+        prompts.append(Prompt(text, right=f" {a}", wrong=f" {b}"))
+    return prompts

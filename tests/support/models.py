@@ -11,7 +11,8 @@ from transformers.models.gpt2.modeling_gpt2 import GPT2LMHeadModel
 
 from mha_viz.checkpoints.config import check_config
 from mha_viz.checkpoints.names import adopt
-from mha_viz.gpt2 import GPT2, GPT2Config, Run
+from mha_viz.gpt2 import GPT2, GPT2Config
+from mha_viz.network import Run
 from mha_viz.tokens import Token
 from mha_viz.trace import Trace
 

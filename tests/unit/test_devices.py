@@ -10,7 +10,8 @@ from torch import Tensor
 from mha_viz import devices
 from mha_viz.checkpoints import load
 from mha_viz.errors import DeviceError, MhaVizError
-from mha_viz.gpt2 import GPT2, GPT2Config, Run
+from mha_viz.gpt2 import GPT2, GPT2Config
+from mha_viz.network import Run
 
 CONFIG = GPT2Config(2, 4, 32, 128, 64, 300)
 OTHER = "meta"  # a device that torch has everywhere; it stands for a GPU here

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from mha_viz.checkpoints.names import adopt, gpt2_state
 from mha_viz.errors import CheckpointError, ShapeError
-from mha_viz.gpt2 import GPT2, GPT2Config, Run
+from mha_viz.gpt2 import GPT2, GPT2Config
+from mha_viz.network import Run
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -224,7 +225,7 @@ def test_a_run_records_no_gradient(gpt2: Callable[..., Any]):
 @pytest.mark.parametrize(
     ("ids", "gate", "words"),
     [
-        (torch.zeros(1, 65, dtype=torch.long), None, "reach position 65; .* n_positions = 64"),
+        (torch.zeros(1, 65, dtype=torch.long), None, "reach position 64; .* n_positions = 64"),
         (torch.zeros(1, 0, dtype=torch.long), None, r"ids have shape \[1, 0\]"),
         (torch.zeros(3, dtype=torch.long), None, r"ids have shape \[3\]; expected \[B, T\]"),
         (torch.zeros(1, 3, dtype=torch.long), torch.ones(4), r"expected \[L, H\] = \[2, 4\]"),
@@ -240,7 +241,7 @@ def test_an_error_shows_the_shapes(ids: Tensor, gate: Tensor | None, words: str)
 
 
 def test_an_unknown_activation_is_named():
-    with pytest.raises(CheckpointError, match=r"`mish` is not known here; known are gelu_new"):
+    with pytest.raises(CheckpointError, match=r"`mish` is not supported; supported are gelu_new"):
         GPT2(GPT2Config(activation="mish"))
 
 

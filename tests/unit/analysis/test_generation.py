@@ -68,6 +68,12 @@ def test_a_seed_gives_the_same_text_and_another_seed_another(tiny: Model):
     assert text(1) == text(1) != text(2)
 
 
+@pytest.mark.parametrize("ids", [[], [1] * 65])
+def test_ids_that_do_not_fit_are_refused(tiny: Model, ids: list[int]):
+    with pytest.raises(ShapeError, match="ids"):
+        next(generate(tiny.network, ids, 1))
+
+
 @pytest.mark.parametrize(
     "wrong", [{"temperature": -1}, {"top_k": -1}, {"top_p": 0}, {"top_p": 1.5}]
 )

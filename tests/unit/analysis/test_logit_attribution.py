@@ -189,9 +189,9 @@ def test_a_trace_of_another_model_is_refused(tiny: Model, bundled: Model) -> Non
 
 def test_tokens_positions_and_heads_that_are_not_there(tiny: Model) -> None:
     trace = tiny.trace(TEXT)
-    with pytest.raises(TextError, match="reach from 3 to 300"):
+    with pytest.raises(TextError, match="range from 3 to 300"):
         direct_effects(tiny, trace, [3, 300])
-    with pytest.raises(ShapeError, match="There are no tokens"):
+    with pytest.raises(ShapeError, match="tokens is empty"):
         direct_effects(tiny, trace, [])
     with pytest.raises(ShapeError, match="position = 99"):
         direct_effects(tiny, trace, [1], position=99)
@@ -203,7 +203,7 @@ def test_tokens_positions_and_heads_that_are_not_there(tiny: Model) -> None:
 
 
 def test_names_must_be_tokens(tiny: Model) -> None:
-    with pytest.raises(TextError, match=r"The name \w+ is \d tokens of"):
+    with pytest.raises(TextError, match=r"` \w+` is \d tokens to"):
         ioi_direct_effects(tiny)
 
 

@@ -73,7 +73,7 @@ def test_only_the_queries_asked_for_count() -> None:
 def test_special_tokens_are_not_ordinary() -> None:
     kinds = ["special", "text", "bytes", "special", "text"]
     tokens = [Token(n, b"x", "x", kind) for n, kind in enumerate(kinds)]
-    assert patterns.ordinary(tokens).tolist() == [1, 2, 4]
+    assert patterns.text_positions(tokens).tolist() == [1, 2, 4]
 
 
 def test_confidence_leaves_out_keys_that_do_not_count() -> None:

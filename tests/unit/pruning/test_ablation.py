@@ -261,7 +261,7 @@ def test_removing_nothing_changes_no_bit(tiny: Model, method: Any):
         Pass.of(tiny, IDS, gate=np.ones((L, H)), replacement=replacement),
     ):
         assert all(map(torch.equal, same.resid, whole.resid))
-        assert torch.equal(tiny.network.W_U(tiny.network.ln_f(same.resid[-1])), logits)
+        assert torch.equal(tiny.network.unembed(same.resid[-1]), logits)
         assert np.array_equal(same.losses(), whole.losses())
     assert np.array_equal(pruning.divergence(whole, whole.without([])), np.zeros(len(IDS)))
     assert np.array_equal(pruning.pattern_change(whole, whole.without([])), np.zeros((L, H)))
@@ -300,7 +300,7 @@ def test_a_gate_between_one_and_zero_is_that_of_the_network(model: Model):
     gate = torch.rand(L, H, generator=torch.Generator().manual_seed(1))
     one = Pass.of(model, IDS, gate=gate)
     logits = model.network(torch.tensor([IDS]), head_gate=gate)
-    assert torch.equal(model.network.W_U(model.network.ln_f(one.resid[-1])), logits)
+    assert torch.equal(model.network.unembed(one.resid[-1]), logits)
     gate.zero_()
     assert float(one.gate.max()) > 0, "what is kept does not change with what was given"
 
@@ -426,11 +426,11 @@ def test_progress_is_told_layer_by_layer(tiny: Model):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("t", "The text has 1 token. A loss is how well each next token was foreseen"),
+        ("t", "The text has 1 token. The loss measures how well each next token is predicted"),
         ([5], "The text has 1 token"),
         ([], "The text has no tokens"),
         ("", "The text is empty"),
-        ([1] * 65, "The text has 65 tokens; .* reads 64 at once. Shorten it"),
+        ([1] * 65, "There are 65 token ids; .* reads from 1 to 64 at once. Shorten the text"),
         ([0, 300], "from 0 to 300; .* those from 0 to 299"),
         ([-1, 5], "from -1 to 5"),
         ([0.5, 1.5], "is neither a text nor a list of token ids"),
@@ -446,20 +446,20 @@ def test_a_text_that_has_no_loss_is_told_as_such(tiny: Model, text: Any, words: 
 def test_what_does_not_fit_is_told_with_its_shape(tiny: Model):
     jobs: list[tuple[Callable[[], Any], type[Exception], str]] = [
         (lambda: Pass.of(tiny, IDS, gate=torch.ones(4)), ShapeError, r"\[4\]; .* \[2, 4\]"),
-        (lambda: ablate_each_head(tiny, IDS, first=24), ShapeError, "from 1 to 23"),
+        (lambda: ablate_each_head(tiny, IDS, first=24), ShapeError, "positions 1 to 23"),
         (lambda: ablate_each_head(tiny, IDS, method="median"), ShapeError, "'median'; .* zero"),
         (
             lambda: Pass.of(tiny, IDS).without(
                 [(0, 0)], pruning.make_replacement(tiny, "resample", 8, [IDS])
             ),
             ShapeError,
-            "holds 8 positions and the text has 24",
+            "has 8 positions and the text has 24",
         ),
         (lambda: pruning.make_replacement(tiny, "mean", 65), ShapeError, "length = 65; .* 2 to 64"),
         (
             lambda: pruning.make_replacement(tiny, "mean", 24, [IDS[:9]]),
             TextError,
-            "9 tokens; .* of 24",
+            "9 tokens. .* of 24 tokens it needs",
         ),
         (lambda: pruning.make_replacement(tiny, "mean", 24, []), TextError, "There is no text"),
         (lambda: Pass.of(tiny, IDS).without([(2, 0)]), HeadNotFound, "L2 H0 is not in this model"),
@@ -467,7 +467,7 @@ def test_what_does_not_fit_is_told_with_its_shape(tiny: Model):
         (
             lambda: pruning.next_tokens(Pass.of(tiny, IDS), Pass.of(tiny, OTHER_IDS)),
             ShapeError,
-            "over the same text",
+            "Compare two passes of one text",
         ),
         (
             lambda: pruning.next_tokens(Pass.of(tiny, IDS), Pass.of(tiny, IDS), also=[300]),
@@ -481,7 +481,7 @@ def test_what_does_not_fit_is_told_with_its_shape(tiny: Model):
             job()
 
 
-def test_long_texts_are_cut_into_pieces_that_all_have_a_loss(tiny: Model):
+def test_long_texts_are_cut_into_chunks_that_all_have_a_loss(tiny: Model):
     assert pruning.chunks(tiny, [IDS, OTHER_IDS[:17]], 8) == [
         IDS[:8], IDS[8:16], IDS[16:], OTHER_IDS[:8], OTHER_IDS[8:16],
     ]  # fmt: skip
@@ -489,6 +489,6 @@ def test_long_texts_are_cut_into_pieces_that_all_have_a_loss(tiny: Model):
         assert pruning.chunks(tiny, alone, 64) == [IDS]
 
 
-def test_a_fill_is_a_value(tiny: Model):
+def test_a_replacement_is_a_value(tiny: Model):
     with pytest.raises(AttributeError):
         Replacement().method = "mean"  # type: ignore[misc]

@@ -78,7 +78,7 @@ def test_a_curve_with_means(tiny: Model):
     [
         ([(0, 0), (2, 0)], "L2 H0 is not in this model: layers count from 0 to 1"),
         ([(0, 4)], "heads from 0 to 3"),
-        ([(0, 0), (1, 1), (0, 0)], "L0 H0 stands in the order twice"),
+        ([(0, 0), (1, 1), (0, 0)], "L0 H0 comes twice in the order"),
     ],
 )
 def test_an_order_names_heads_that_are_there_once(tiny: Model, heads: list, words: str):
@@ -131,7 +131,7 @@ def test_greedy_takes_what_costs_least_now(tiny: Model):
 
 def test_greedy_costs_as_many_passes_as_it_says(tiny: Model, monkeypatch: pytest.MonkeyPatch):
     counted = 0
-    real = pruning.orders.effects
+    real = pruning.orders.ablation_effects
 
     def counting(*given: object, **named: object) -> np.ndarray:
         nonlocal counted
@@ -139,7 +139,7 @@ def test_greedy_costs_as_many_passes_as_it_says(tiny: Model, monkeypatch: pytest
         counted += int(np.isfinite(found).sum())
         return found
 
-    monkeypatch.setattr(pruning.orders, "effects", counting)
+    monkeypatch.setattr(pruning.orders, "ablation_effects", counting)
     list(order(tiny, CHOOSING, "greedy"))
     assert counted == pruning.greedy_passes(tiny.config, n_texts=2) == 2 * 8 * 9 // 2
 
@@ -163,7 +163,7 @@ def test_random_orders_are_seeded_and_whole(tiny: Model):
 
 def test_a_strategy_that_is_not_there_is_told_at_once(tiny: Model):
     with pytest.raises(
-        ShapeError, match="strategy = 'best'; heads go by exact, most important first"
+        ShapeError, match="strategy = 'best'; expected one of: exact; most important first"
     ):
         order(tiny, CHOOSING, "best")  # type: ignore[arg-type]
 

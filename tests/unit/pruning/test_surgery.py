@@ -118,7 +118,7 @@ def test_a_pruned_model_is_described_as_such(tiny: Model):
     few = pruned_model(tiny, [(0, 1), (1, 0)])
     assert few.description.n_parameters == size(few.network).n_parameters
     assert few.description.weights_hash != tiny.description.weights_hash
-    assert few.description.notes[-1] == "2 of its heads were taken out here."
+    assert few.description.notes[-1] == "2 of its heads were pruned here."
     trace = few.trace("the cat sat")
     assert np.isnan(trace.q[0, 1]).all()
     assert np.isfinite(trace.q[0, 0]).all()
@@ -198,14 +198,14 @@ def test_prompts_with_two_people(bundled: Model):
         a, b = prompt.right[1:], prompt.wrong[1:]
         assert (words.count(a), words.count(b)) == (1, 2)
         assert prompt.text.index(b, prompt.text.index(",")) > prompt.text.index(a)
-        pruning.single_token(bundled, prompt.right), pruning.single_token(bundled, prompt.wrong)
+        bundled.single_token(prompt.right), bundled.single_token(prompt.wrong)
         firsts.add(words.index(a) < words.index(b))
     assert firsts == {True, False}, "either may be named first"
     assert len({prompt.text.split()[0] for prompt in prompts}) >= 4, "several templates"
 
 
 def test_what_a_tokenizer_cannot_ask(tiny: Model, bundled: Model):
-    with pytest.raises(TextError, match="no two of the names here as single tokens"):
+    with pytest.raises(TextError, match="fewer than two of the names as single tokens"):
         pruning.ioi_prompts(tiny)
-    with pytest.raises(TextError, match=r"` hippopotamus` is . tokens to bundled .*choose a word"):
+    with pytest.raises(TextError, match=r"` hippopotamus` is . tokens to bundled .*Choose a word"):
         pruning.logit_differences(bundled, [Prompt("A big", " hippopotamus", " dog")])

@@ -108,7 +108,7 @@ def own(view: View, off: tuple[Head, ...], method: pruning.Method, reference: Re
             continue
         try:
             for answer in parts[1:]:
-                pruning.single_token(view.model, f" {answer}")
+                view.model.single_token(f" {answer}")
         except TextError as error:
             problem(f"Line {number}: {error}")
             continue

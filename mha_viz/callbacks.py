@@ -1,0 +1,10 @@
+"""Types of the callbacks that report progress. An exception that one raises stops the work."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+OnProgress: TypeAlias = Callable[[float], None]
+"""Called with the fraction done, from 0 to 1."""
+
+OnLayer: TypeAlias = Callable[[int], None]
+"""Called after each layer with the number of layers done."""
