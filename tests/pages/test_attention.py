@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
-from support.script import ROOT, component, figures, opened, said
+from support.script import ROOT, component, figures, html, lines, opened, said
 
 from mha_viz import checkpoints, devices
 from mha_viz.app.messages import plain
@@ -35,7 +35,7 @@ def _fresh_caches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def lead(test: AppTest) -> str:
-    return next(h.proto.body for h in test.get("html") if 'class="lead"' in h.proto.body)
+    return next(line for line in lines(test) if 'class="lead"' in line)
 
 
 def test_the_first_page_shows_the_bundled_model_on_a_sample() -> None:
@@ -120,7 +120,7 @@ def test_one_token_looks_at_itself() -> None:
     test = app(text="a")
     assert not test.exception
     assert "1 token<" in lead(test).replace(" · <b>", "<")
-    assert "at least two tokens" in " ".join(h.proto.body for h in test.get("html"))
+    assert "at least two tokens" in html(test)
 
 
 @pytest.mark.parametrize("extra", [0, 1, 9216])

@@ -38,7 +38,14 @@ def said(test: AppTest) -> str:
 
 
 def html(test: AppTest) -> str:
-    return " ".join(part.proto.body for part in test.get("html"))
+    """The lines of HTML, in the order of the page."""
+    return " ".join(lines(test))
+
+
+def lines(test: AppTest) -> list[str]:
+    """The lines of HTML one by one: those without help, and those with a question mark."""
+    found = [part.proto.body for part in test._tree if part.type in ("html", "markdown")]
+    return [body for body in found if body.startswith("<")]
 
 
 def component(test: AppTest, name: str) -> dict:
