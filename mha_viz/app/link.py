@@ -7,6 +7,8 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from mha_viz.app.browser import run_script
+
 UNBOUND = ("token", "key", "side", "window")  # what a press decides
 STAYS = 8.0  # seconds for which a word on a link is said
 # Option labels are values in links; where a label was reworded, links with the old one still open.
@@ -24,14 +26,14 @@ RENAMED: dict[str, dict[str, str]] = {  # key -> {value in old links: value now}
     "way": {"position-mean": "position-wise mean"},
     "elements": {"by size": "by magnitude"},
     "expects": {"Go on": "Generate"},
-    "go_on": {"own words": "own continuation"},
+    "go_on": {"own words": "your own"},
     "lens_colour": {"final token": "final choice", "next token": "actual next token"},
     "numbers_of": {"Passport": "Head profiles", "Over layers": "Combined heads"},
     "against": {"without heads": "ablated heads"},
 }
 SEVERAL = ("orders",)  # keys of widgets that hold several values
 LONGEST = 16_000  # characters of an encoded text; servers and chats cut or refuse far longer links
-_SCRIPT = (Path(__file__).parent / "link.js").read_text(encoding="utf-8")
+_ONE_ENTRY_PER_PRESS = Path(__file__).parent / "link.js"
 
 
 def restore() -> None:
@@ -89,8 +91,7 @@ def save(last: int) -> None:
     changed = {n: v for n, v in wanted.items() if v and st.query_params.get(n) != v}
     if changed:
         st.query_params.update(changed)
-    with st.container(key="unseen link"):
-        st.html(f"<script>{_SCRIPT}</script>", unsafe_allow_javascript=True)
+    run_script(_ONE_ENTRY_PER_PRESS)
 
 
 def warning(name: str, taken: str | Sequence[str], *, shown: str = "") -> str:

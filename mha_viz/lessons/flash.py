@@ -88,7 +88,7 @@ def tiles(
             m = scores.new_full(scores.shape[:-1], -torch.inf)
             total = torch.zeros_like(m)
             o = scores.new_zeros(q_tile.shape)
-        m, total, o = _online_softmax(scores, v_tile.to(scores.dtype), m, total, o)
+        m, total, o = online_softmax(scores, v_tile.to(scores.dtype), m, total, o)
         yield Tile(queries, keys, scores, m, total, o)
 
 
@@ -116,7 +116,7 @@ def tiled_attention(
     return out
 
 
-def _online_softmax(
+def online_softmax(
     scores: Tensor, v: Tensor, m: Tensor, total: Tensor, o: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The running maximum, sum and output after one more tile of scores and values."""

@@ -10,7 +10,7 @@ import torch
 from bench.sent import AT, FULL, GIVEN, HALF, Sent, Shown, figure, model, some, traced
 from mha_viz.app.pages import many_heads
 from mha_viz.app.pages.shapes import walkthrough as shapes
-from mha_viz.app.pages.variants import cache, flash, masks
+from mha_viz.app.pages.variants import attention_memory, flash_attention, kv_cache, masks
 from mha_viz.figures import cache_sizes, cache_steps
 from mha_viz.figures.curves import Curve, head_triangles, loss_curves
 from mha_viz.figures.lines import Line, line_chart
@@ -22,9 +22,8 @@ from mha_viz.figures.theme import LIGHT
 from mha_viz.figures.tiles import running_figure, tiles_figure
 from mha_viz.figures.timing import race_chart
 from mha_viz.figures.values import matrix_heatmap
-from mha_viz.lessons import flash as tiled
-from mha_viz.lessons import layout as memory
-from mha_viz.lessons import walkthrough
+from mha_viz.lessons import flash, walkthrough
+from mha_viz.lessons import layout as memory_layout
 from mha_viz.lessons.counting import GPT2_SIZES, KNOWN_MODELS
 from mha_viz.lessons.flash import Tile
 from mha_viz.reference import head_reach
@@ -49,7 +48,7 @@ def tensor(T: int) -> Sent:
 
 def storage(T: int) -> Sent:
     del T
-    layout = memory.layouts(*memory.MAX_SIZES.values())[2]
+    layout = memory_layout.layouts(*memory_layout.MAX_SIZES.values())[2]
     drawn = storage_figure(layout.cells, layout.storage, layout.axes, LIGHT, chosen=(0, 0, 0))
     return figure(drawn, 620, 470)
 
@@ -77,19 +76,21 @@ def sharing(T: int) -> Sent:
 
 def memory_chart(T: int) -> Sent:
     del T
-    rows = _random(4, len(flash.LENGTHS)).tolist()
+    rows = _random(4, len(attention_memory.LENGTHS)).tolist()
     lines = [Line(f"line {i}", row, LIGHT.muted) for i, row in enumerate(rows)]
-    drawn = line_chart(flash.LENGTHS, lines, LIGHT, x_title="T", y_title="bytes", log=True)
+    drawn = line_chart(
+        attention_memory.LENGTHS, lines, LIGHT, x_title="T", y_title="bytes", log=True
+    )
     return figure(drawn, 630, 330, GIVEN)
 
 
 def kv_step(T: int) -> Sent:
     """The first step after the text has been read."""
-    n = T + cache.FIRST_NEW
-    end = min(n, max(cache.WINDOW, T + 1 + cache.AHEAD))
-    part = slice(max(0, end - cache.WINDOW), end)
-    kept, without = cache.states(T, 1, n)
-    tokens = [*traced(T).tokens, *traced(T).tokens * cache.FIRST_NEW][part]
+    n = T + kv_cache.DEFAULT_NEW
+    end = min(n, max(kv_cache.MOST_DRAWN, T + 1 + kv_cache.DRAWN_AFTER))
+    part = slice(max(0, end - kv_cache.MOST_DRAWN), end)
+    kept, without = kv_cache.states(T, 1, n)
+    tokens = [*traced(T).tokens, *traced(T).tokens * kv_cache.DEFAULT_NEW][part]
     drawn = cache_steps.cache_figure(
         tokens, kept[part], without[part], LIGHT, made=T + 1, first=part.start
     )
@@ -133,7 +134,7 @@ def running(T: int) -> Sent:
 def _tiles(T: int) -> tuple[list[Tile], int]:
     trace, (layer, head) = traced(T), AT
     q, k, v = (torch.tensor(x[layer, head]) for x in (trace.q, trace.k, trace.v))
-    found = list(tiled.tiles(q, k, v, block=flash.BLOCKS[0], scale=trace.scales[layer]))
+    found = list(flash.tiles(q, k, v, block=flash_attention.BLOCKS[0], scale=trace.scales[layer]))
     return found, len(found) // 2
 
 
@@ -174,14 +175,14 @@ LESSONS = (
     Shown("Shapes: cells and storage", storage, any_text=True),
     Shown("Many heads: fused projection or loop", race, any_text=True),
     Shown("Many heads: what W_O reaches", reach, any_text=True),
-    Shown("Variants: shared keys", sharing, any_text=True),
-    Shown("Variants: a step with the cache", kv_step, most=cache.MOST_PROMPT),
-    Shown("Variants: caches of known models", known_models, any_text=True),
-    Shown("Variants: memory of attention", memory_chart, any_text=True),
-    Shown("Variants: tiles", tiles, most=flash.MOST_TOKENS),
-    Shown("Variants: running values", running, most=flash.MOST_TOKENS),
+    Shown("Variants: grouped-query attention", sharing, any_text=True),
+    Shown("Variants: a step with the KV cache", kv_step, most=kv_cache.MOST_PROMPT),
+    Shown("Variants: caches of well-known models", known_models, any_text=True),
+    Shown("Variants: peak memory of attention", memory_chart, any_text=True),
+    Shown("Variants: tiles", tiles, most=flash_attention.MOST_TOKENS),
+    Shown("Variants: running values", running, most=flash_attention.MOST_TOKENS),
     Shown("Variants: mask", mask, most=masks.MOST_TOKENS),
-    Shown("Variants: pattern under it", under_mask, most=masks.MOST_TOKENS),
+    Shown("Variants: pattern under the mask", under_mask, most=masks.MOST_TOKENS),
     Shown("Training: losses", training, any_text=True),
     Shown("Training: patterns", triangles, any_text=True),
 )

@@ -1,4 +1,4 @@
-"""The Variants page: shared keys, cache, tiles and masks, as a visitor sees them from a link."""
+"""The Variants page: shared keys, cache, tiles and masks, as a user sees them from a link."""
 
 import base64
 import json
@@ -13,12 +13,12 @@ import streamlit as st
 import torch
 from streamlit.testing.v1 import AppTest
 from support.models import everything
-from support.script import ROOT, finished, opened, said
+from support.script import ROOT, finished, html, opened, said
 from torch.nn import functional as F
 
 from mha_viz import checkpoints
 from mha_viz.analysis.reference_texts import evaluation_texts
-from mha_viz.app.pages.variants import PARTS, cache, losses, masks, sharing
+from mha_viz.app.pages.variants import PARTS, grouped_query, kv_cache, loss_by_groups, masks
 from mha_viz.app.widgets import stepper
 from mha_viz.app.widgets.reference_text import Reference
 from mha_viz.app.work import jobs, progress
@@ -29,15 +29,16 @@ from mha_viz.lessons.grouped_query import grouped_gpt2
 from mha_viz.model import Model
 from mha_viz.pruning.surgery import pruned_model
 
-FIGURES = {"Shared keys": 2, "KV cache": 3, "FlashAttention": 3, "Masks": 2}
+GQA = "Grouped-query attention"
+FIGURES = {GQA: 2, "KV cache": 3, "FlashAttention": 3, "Masks": 2}
 
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(jobs, "background", jobs.Queue())
-    monkeypatch.setattr(cache, "ENOUGH", 0.0)  # times are measured once
-    losses._known.clear()
+    monkeypatch.setattr(kv_cache, "ENOUGH_SECONDS", 0.0)  # times are measured once
+    loss_by_groups._measured.clear()
     yield
     st.cache_data.clear()
 
@@ -61,8 +62,8 @@ def numbers(values: Any) -> np.ndarray:
 
 
 def words(test: AppTest) -> str:
-    shown = [h.proto.body for h in test.get("html")]
-    return " ".join([*shown, *(m.value for m in test.markdown), *(c.value for c in test.caption)])
+    texts = [*(m.value for m in test.markdown), *(c.value for c in test.caption)]
+    return " ".join([html(test), *texts])
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def small(checkpoint: Callable[..., Path], gpt2: Callable[..., Any]) -> Path:
 
 
 @pytest.mark.parametrize("part", list(PARTS))
-def test_a_part_is_drawn_from_a_link_and_says_what_it_draws(part: str) -> None:
+def test_a_part_is_drawn_from_a_link_with_captions_and_sources(part: str) -> None:
     test = page(part)
     assert not test.exception
     assert said(test) == ""
@@ -109,20 +110,20 @@ def test_nothing_of_a_text_or_a_name_becomes_markup(part: str) -> None:
 @pytest.mark.parametrize(
     ("part", "name", "value"),
     [
-        ("Shared keys", "kv_heads", "5"), ("Shared keys", "variants", "Nothing"),
+        (GQA, "kv_heads", "5"), (GQA, "variants", "Nothing"),
         ("KV cache", "new", "9999"), ("KV cache", "made", "77"), ("KV cache", "cache_of", "a king"),
         ("FlashAttention", "block", "3"), ("FlashAttention", "tile", "-4"),
         ("Masks", "mask", "none"),
     ],
 )  # fmt: skip
-def test_a_bad_value_in_a_link_falls_back_with_a_word(part: str, name: str, value: str) -> None:
+def test_a_bad_value_in_a_link_falls_back_with_a_message(part: str, name: str, value: str) -> None:
     test = page(part, **{name: value})
     assert not test.exception
     assert f"The link asks for {name} = {value}" in said(test)
 
 
 @pytest.mark.parametrize("part", list(PARTS))
-def test_a_model_without_some_of_its_heads_gets_a_clear_word(
+def test_a_pruned_model_gets_a_clear_message(
     part: str, tiny: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fewer = pruned_model(tiny, [(0, 1), (1, 2)])
@@ -132,8 +133,8 @@ def test_a_model_without_some_of_its_heads_gets_a_clear_word(
     st.cache_resource.clear()
     assert not test.exception
     assert "The link asks for at = L1H2, which is not there; L0H0 is shown" in said(test)
-    if part == "Shared keys":
-        assert "Heads were taken out" in said(test)
+    if part == GQA:
+        assert "heads have been pruned" in said(test)
     if part == "KV cache":
         assert "are the same" in words(test)
 
@@ -153,28 +154,28 @@ def loss_of(network: Any, pieces: list[list[int]]) -> float:
 
 
 def test_the_losses_are_those_of_the_pooled_models(bundled: Model) -> None:
-    test = finished(page("Shared keys"))
+    test = finished(page(GQA))
     drawn = figure(test, "loss_by_G")
     assert drawn["layout"]["xaxis"]["ticktext"] == ["6", "3", "2", "1"]
     pieces = [bundled.encode(text)[0] for text in evaluation_texts()]
     expected = [loss_of(grouped_gpt2(bundled.network, G), pieces) for G in (6, 3, 2, 1)]
     # Two ways to add up float32 logits.
     np.testing.assert_allclose(drawn["data"][0]["y"], expected, rtol=0, atol=1e-4)
-    assert "nothing is trained" in words(test)
+    assert "without further training" in words(test)
 
 
-def test_what_was_measured_is_there_for_the_next_visitor(monkeypatch: pytest.MonkeyPatch) -> None:
-    finished(page("Shared keys"))
-    monkeypatch.setattr(losses, "_loss", lambda *_: pytest.fail("measured again"))
-    monkeypatch.setattr(sharing, "MULTIPLY_ADDS", 0.0)
-    again = page("Shared keys")
+def test_a_measured_loss_is_there_for_the_next_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    finished(page(GQA))
+    monkeypatch.setattr(loss_by_groups, "_loss", lambda *_: pytest.fail("measured again"))
+    monkeypatch.setattr(grouped_query, "MULTIPLY_ADDS", 0.0)
+    again = page(GQA)
     assert not [button for button in again.button if button.label in ("Stop", "Measure")]
     assert len(figure(again, "loss_by_G")["data"][0]["y"]) == 4
 
 
-def test_a_long_measurement_waits_to_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharing, "MULTIPLY_ADDS", 0.0)
-    test = page("Shared keys")
+def test_a_long_measurement_waits_for_a_click(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grouped_query, "MULTIPLY_ADDS", 0.0)
+    test = page(GQA)
     (button,) = [button for button in test.button if button.label == "Measure"]
     assert figure(test, "loss_by_G")["data"][0]["y"] == []
     assert "4 values of G on 3,170 tokens" in words(test)
@@ -189,8 +190,8 @@ def test_a_stopped_measurement_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch
             time.sleep(0.01)
         return 1.0
 
-    monkeypatch.setattr(losses, "_loss", slow)
-    test = page("Shared keys")
+    monkeypatch.setattr(loss_by_groups, "_loss", slow)
+    test = page(GQA)
     (stop,) = [button for button in test.button if button.label == "Stop"]
     test = finished(stop.click().run())
     assert not test.exception
@@ -199,7 +200,7 @@ def test_a_stopped_measurement_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_arithmetic_is_that_of_the_weights(bundled: Model) -> None:
-    shown = words(page("Shared keys", kv_heads="2"))
+    shown = words(page(GQA, kv_heads="2"))
     few = grouped_gpt2(bundled.network, 2)
     before, after = (
         sum(w.numel() for w in network.blocks[0].attn.parameters())
@@ -214,8 +215,8 @@ def test_the_arithmetic_is_that_of_the_weights(bundled: Model) -> None:
     assert "6 KiB → 2 KiB (33%)" in shown
 
 
-def test_a_text_of_ones_own_is_measured_piece_by_piece(bundled: Model) -> None:
-    test = page("Shared keys")
+def test_an_uploaded_text_is_measured_chunk_by_chunk(bundled: Model) -> None:
+    test = page(GQA)
     parts = ["one chooses", "the cat sat on the mat", "one chooses", "the dog ran"]
     content = "\n\n".join(parts).encode()
     test.file_uploader[0].upload("<mine>.txt", content, "text/plain")
@@ -226,14 +227,14 @@ def test_a_text_of_ones_own_is_measured_piece_by_piece(bundled: Model) -> None:
     found = figure(test, "loss_by_G")["data"][0]["y"]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
     assert "&lt;mine&gt;.txt" in words(test)
-    assert "2 pieces" in words(test)
+    assert "2 chunks" in words(test)
 
 
-def test_a_text_beyond_the_limit_is_cut_with_a_word(tiny: Model) -> None:
+def test_a_text_beyond_the_limit_is_truncated_with_a_message(tiny: Model) -> None:
     text = Reference("a text", ("a",), ("a" * 20_000,))
-    found, word = sharing._pieces("tiny", text, _model=tiny)
-    assert sum(map(len, found)) <= sharing.MOST_TOKENS
-    assert word == "a text: 20,000 tokens would measure; the first 8,192 do."
+    token_ids, message = grouped_query._evaluation_chunks("tiny", text, _model=tiny)
+    assert sum(map(len, token_ids)) <= grouped_query.MOST_TOKENS
+    assert message == ("a text has 20,000 tokens for evaluation; only the first 8,192 are used.")
 
 
 # --- the cache ------------------------------------------------------------------------------------
@@ -244,7 +245,7 @@ def test_the_states_are_what_a_cache_does(tiny: Model) -> None:
     kept = tiny.network.empty_cache(16)
     given = list(ids)
     for step in range(n_new):
-        with_cache, without = cache.states(len(ids), step, len(ids) + n_new)
+        with_cache, without = kv_cache.states(len(ids), step, len(ids) + n_new)
         held = kept[0].length
         with torch.inference_mode():
             tiny.network(torch.tensor([given[held:]]), cache=kept)
@@ -257,7 +258,7 @@ def test_the_states_are_what_a_cache_does(tiny: Model) -> None:
         given.append(step)
 
 
-def test_both_ways_make_the_same_tokens_and_the_page_says_which(bundled: Model) -> None:
+def test_generation_with_and_without_the_cache_is_the_same_and_shown(bundled: Model) -> None:
     test = page("KV cache", text="The king", new="5")
     assert "all 5 tokens are the same" in words(test)
     ids = bundled.encode("The king")[0]
@@ -266,17 +267,17 @@ def test_both_ways_make_the_same_tokens_and_the_page_says_which(bundled: Model) 
             ids = [*ids, int(bundled.network(torch.tensor([ids]))[0, -1].argmax())]
     assert bundled.tokenizer.decode(ids[-5:]).replace("'", "&#x27;") in words(test)
     times = figure(test, "token_times")["data"]
-    assert [line["name"] for line in times] == ["with the cache", "without"]
+    assert [line["name"] for line in times] == ["with the cache", "without the cache"]
     assert all(len(line["y"]) == 5 and min(line["y"]) > 0 for line in times)
 
 
-def test_two_ways_that_part_are_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_difference_between_the_two_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def parting(network: Any, ids: Any, n: int, *, cached: bool = True) -> Iterator[int]:
         yield from ([7] * n if cached else [*[7] * (n - 1), 8])
 
-    monkeypatch.setattr(cache, "generate", parting)
+    monkeypatch.setattr(kv_cache, "generate", parting)
     test = page("KV cache", text="Once upon a time there was", new="3")
-    assert "part at token 3" in said(test)
+    assert "token 3 differs" in said(test)
     assert "are the same" not in words(test)
 
 
@@ -306,13 +307,13 @@ def test_playing_moves_on_by_itself_and_ends(monkeypatch: pytest.MonkeyPatch) ->
     assert test.button(key="made_play").label == "Play"
 
 
-def test_a_text_too_long_to_be_continued_is_cut_at_its_start_with_a_word(small: Path) -> None:
+def test_a_text_too_long_to_be_continued_is_truncated_at_its_start(small: Path) -> None:
     test = page("KV cache", model=str(small), text="a" * 200, new="10")
     assert not test.exception
-    assert "The last 54 of 64 tokens are continued" in said(test)
+    assert "Continuing only the last 54 of 64 tokens" in said(test)
 
 
-def test_much_work_waits_to_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_generation_waits_for_a_click(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "MULTIPLY_ADDS", 0.0)
     test = page("KV cache", text="The king", new="2")
     (button,) = [button for button in test.button if button.label == "Generate"]
@@ -321,7 +322,7 @@ def test_much_work_waits_to_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_each_known_model_has_its_cache_and_its_source() -> None:
-    test = page("KV cache", cache_of="a context")
+    test = page("KV cache", cache_of="full context")
     table = test.dataframe[0].value
     sources = "\n".join(text.value for text in test.text).splitlines()
     for size in (*GPT2_SIZES, *KNOWN_MODELS):
@@ -329,8 +330,8 @@ def test_each_known_model_has_its_cache_and_its_source() -> None:
         assert f"{size.name}: {size.source}" in sources
         assert (row["H"], row["G"]) == (size.n_heads, size.n_kv_heads)
     (llama,) = table[table["Model"] == "Llama 2 70B"].to_dict("records")
-    # 80 layers, 2 x 8 x 128 numbers of 2 bytes, 4,096 tokens: 1.25 GiB; 64 heads: eight times that.
-    assert llama["As it is, a context"] == "1.2 GiB"
+    # 80 layers, 2 x 8 x 128 values of 2 bytes, 4,096 tokens: 1.25 GiB; 64 heads: eight times that.
+    assert llama["Own, full context"] == "1.2 GiB"
     assert llama["MHA"] == "10 GiB"
 
 
@@ -349,10 +350,10 @@ def test_the_memory_is_drawn_with_its_two_slopes() -> None:
     assert lines["slope of T"][-1] / lines["slope of T"][0] == 32
 
 
-def test_the_last_tile_ends_where_the_explicit_way_does() -> None:
+def test_the_last_tile_equals_explicit_attention() -> None:
     test = page("FlashAttention", block="8", tile="6")
     assert "Tile 6 of 6" in words(test)
-    worst = float(words(test).split("explicit way is **")[1].split("**")[0])
+    worst = float(words(test).split("explicit attention is **")[1].split("**")[0])
     assert worst < 1e-5
     running = figure(test, "running")["data"]
     assert numbers(running[-1]["x"]).max() < 1e-5
@@ -384,7 +385,7 @@ def test_a_long_text_is_tiled_as_far_as_it_is_shown() -> None:
 # --- masks ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", list(masks.KINDS))
+@pytest.mark.parametrize("name", list(masks.MASKS))
 def test_a_mask_and_the_pattern_under_it(name: str, bundled: Model) -> None:
     test = page("Masks", mask=name, at="L1H4")
     assert not test.exception
@@ -393,24 +394,24 @@ def test_a_mask_and_the_pattern_under_it(name: str, bundled: Model) -> None:
     np.testing.assert_array_equal(np.isnan(pattern), ~mask)
     sums = np.nansum(pattern, axis=1)
     np.testing.assert_allclose(sums, mask.any(axis=1).astype(float), rtol=0, atol=1e-5)
-    assert masks.KINDS[name].code in " ".join(code.value for code in test.code)
-    assert "trained with the causal mask alone" in words(test)
+    assert masks.MASKS[name].code in " ".join(code.value for code in test.code)
+    assert "trained only with the causal mask" in words(test)
 
 
-@pytest.mark.parametrize("name", [name for name in masks.KINDS if name != "cross-attention"])
+@pytest.mark.parametrize("name", [name for name in masks.MASKS if name != "cross-attention"])
 def test_the_line_on_the_page_makes_the_mask_that_is_drawn(name: str) -> None:
     test = page("Masks", mask=name, text="The cat sat on the mat.", reach="2")
     drawn = figure(test, "mask_map")
     ticks = drawn["layout"]["yaxis"]["ticktext"]
     known = {"torch": torch, "T": len(ticks), "n": len(ticks) - ticks.count("pad"), "w": 2}
-    exec(masks.KINDS[name].code, known)
+    exec(masks.MASKS[name].code, known)
     np.testing.assert_array_equal(numbers(drawn["data"][0]["z"]) == 1, known["mask"])
 
 
-def test_the_line_of_cross_attention_asks_with_the_second_half() -> None:
+def test_the_line_of_cross_attention_takes_queries_from_the_second_half() -> None:
     x = torch.randn(1, 7, 8)
     known = {"attention": MultiHeadAttention(8, 2, causal=False), "x": x, "half": 3}
-    exec(masks.KINDS["cross-attention"].code, known)
+    exec(masks.MASKS["cross-attention"].code, known)
     assert known["out"].shape == (1, 4, 8)
 
 
@@ -427,7 +428,7 @@ def test_a_row_of_padding_gives_zeros() -> None:
     ticks = figure(test, "mask_map")["layout"]["yaxis"]["ticktext"]
     n = ticks.count("pad")
     assert n >= 2
-    assert f"{n}; largest weight 0, largest size of z 0" in words(test)
+    assert f"{n}; largest weight 0, |z| 0" in words(test)
 
 
 def test_a_window_lets_each_query_see_so_many_keys() -> None:
@@ -437,7 +438,7 @@ def test_a_window_lets_each_query_see_so_many_keys() -> None:
     np.testing.assert_array_equal(mask, (i - j >= 0) & (i - j < 3))
 
 
-def test_the_second_half_asks_the_first(bundled: Model) -> None:
+def test_the_second_half_looks_at_the_first(bundled: Model) -> None:
     text = "The cat sat on the mat. The cat sat"
     trace, half = bundled.trace(text), bundled.trace(text).n_tokens // 2
     found = figure(page("Masks", mask="cross-attention", text=text, at="L0H0"), "masked_map")
@@ -450,14 +451,14 @@ def test_the_second_half_asks_the_first(bundled: Model) -> None:
 
 def test_one_token_has_no_second_half() -> None:
     test = page("Masks", mask="cross-attention", text="a")
-    assert "needs two texts" in said(test)
+    assert "two halves of the text" in said(test)
 
 
 def test_a_model_under_other_masks_stays_as_it_is() -> None:
     torch.manual_seed(0)
     attention = MultiHeadAttention(8, 2)
     before, x = everything(attention), torch.randn(1, 5, 8)
-    free = masks.without_causal_rule(attention)
+    free = masks.without_causal_mask(attention)
     assert free.explicit(x).pattern[0, 0, 0, -1] > 0
     assert everything(attention) == before
     assert attention.causal

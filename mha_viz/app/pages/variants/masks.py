@@ -1,7 +1,7 @@
-"""Masks: who may look at whom, and what the chosen head does under each."""
+"""The Masks part: which token may look at which, and the selected head under each mask."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,73 +10,73 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mha_viz.app.messages import notice, problem
+from mha_viz.app.messages import notice
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import square
 from mha_viz.app.widgets.choices import number_input, segmented_control
 from mha_viz.app.widgets.download_buttons import download_matrix
+from mha_viz.app.widgets.selection import n_first_tokens, selected_index
 from mha_viz.app.widgets.tables import facts
 from mha_viz.attention import MultiHeadAttention
 from mha_viz.figures.masks import mask_figure, masked_pattern
 from mha_viz.trace import Array
 
 MOST_TOKENS = 128
-REACH = 4
+DEFAULT_WINDOW = 4
 PAD = "pad"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """A mask: what it is for, its formula, and the line that makes it."""
+class Mask:
+    """What a mask is for, its formula, the line of code that makes it, and its source."""
 
-    sentence: str
+    purpose: str
     formula: str
     code: str
     source: str
 
 
-KINDS = {
-    "causal": Kind(
-        "For models that write from left to right: a token that could see the next one would have "
-        "nothing to predict. This is GPT-2's own mask.",
+MASKS = {
+    "causal": Mask(
+        "For models that generate text from left to right: if a token could see the next one, "
+        "there would be nothing to predict. This is GPT-2's own mask.",
         r"\text{allowed}_{ij} = [\,j \le i\,]",
         "mask = torch.ones(T, T, dtype=torch.bool).tril()",
         "Vaswani et al. 2017, section 3.2.3",
     ),
-    "bidirectional": Kind(
-        "For encoders, which read a text that is there as a whole: every token looks at every "
-        "other.",
+    "bidirectional": Mask(
+        "For encoders, which read a complete text: every token looks at every token.",
         r"\text{allowed}_{ij} = 1",
         "mask = torch.ones(T, T, dtype=torch.bool)",
         "Vaswani et al. 2017, section 3.2.3; Devlin et al. 2019, section 3",
     ),
-    "cross-attention": Kind(
-        "For a decoder that reads another text, as in translation: queries come from one sequence, "
-        "keys and values from the other. Here the second half of the text asks the first half.",
+    "cross-attention": Mask(
+        "For decoders that read a second text, as in translation: queries come from one sequence, "
+        "keys and values from the other. Here the second half of the text looks at the first half.",
         r"q = x_{2}\,W_Q\qquad k,\,v = x_{1}\,W_{K,V}\qquad x = [x_1\ x_2]",
-        "out = attention(x[:, half:], x[:, :half])  # [B, T_q, C] asks, [B, T_k, C] is read",
+        "out = attention(x[:, half:], x[:, :half])  # queries from [B, T_q, C], keys [B, T_k, C]",
         "Vaswani et al. 2017, section 3.2.3",
     ),
-    "padding": Kind(
-        "For texts of unequal length in one batch: the shorter are filled up, and nobody may look "
-        "at the filling. A row of filling sees no key at all; its weights and its z are zeros.",
+    "padding": Mask(
+        "For batches of texts with different lengths: shorter texts are padded and no token may "
+        "look at padding. Padding rows see no key; their weights and z are zero.",
         r"\text{allowed}_{ij} = [\,i < n\,]\,[\,j < n\,]",
         "real = torch.arange(T) < n\nmask = real[:, None] & real[None, :]",
         "Vaswani et al. 2017, section 3.2.3 (a mask on the scores)",
     ),
-    "sliding window": Kind(
-        "For long texts: each token looks at the last few alone, so the work stops growing with "
-        "the square of the text, and the cache stops growing at all.",
+    "sliding window": Mask(
+        "For long texts: each token looks only at the last w tokens, so the work grows with T "
+        "instead of T², and the cache never holds more than w tokens.",
         r"\text{allowed}_{ij} = [\,0 \le i - j < w\,]",
         "mask = torch.ones(T, T, dtype=torch.bool).tril().triu(1 - w)",
         "Beltagy et al. 2020, section 3.1; Jiang et al. 2023, section 2",
     ),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Masked:
+class MaskedHead:
     """A head under a mask, and the tokens of its rows and columns."""
 
     mask: NDArray[np.bool_]  # [T_q, T_k]
@@ -87,141 +87,149 @@ class Masked:
 
 
 def show(view: View) -> None:
-    """The mask and the pattern under it, what it is for, and the line that makes it."""
-    if view.head not in view.model.config.kept_heads(view.layer):
-        problem(f"{view.at.label} was taken out of this model. Choose another head.")
+    """The mask and the pattern under it, what the mask is for, and the line that makes it."""
+    if selected_index(view) is None:
         return
-    name = segmented_control("Mask", list(KINDS), "causal", "mask")
-    reach = number_input("Keys in reach w", 1, MOST_TOKENS, REACH, "reach") if name == (
-        "sliding window"
-    ) else 0  # fmt: skip
-    T = min(view.trace.n_tokens, MOST_TOKENS)
-    if view.trace.n_tokens > T:
-        notice(f"Masks are shown for the first {T} of {view.trace.n_tokens:,} tokens.")
+    name = segmented_control("Mask", list(MASKS), "causal", "mask")
+    window = 0
+    if name == "sliding window":
+        window = number_input("Window size w", 1, MOST_TOKENS, DEFAULT_WINDOW, "reach")
+    T = n_first_tokens(view, MOST_TOKENS)
     if name == "cross-attention" and T < 2:
-        notice("Cross-attention needs two texts: type at least two tokens, a half each.")
+        notice("Cross-attention uses two halves of the text, so it needs at least two tokens.")
         return
-    found = _masked(view.trace_key, view.layer, view.head, T, name, reach, _view=view)
-    _pictures(view, name, found)
-    _words(name, found)
-    download_matrix(f"{name.replace(' ', '_')}_pattern.csv", found.pattern, rows=found.queries)
-
-
-def _pictures(view: View, name: str, found: Masked) -> None:
+    head = _masked_head(view.trace_key, view.layer, view.head, T, name, window, _view=view)
     left, right = st.columns(2, gap="small")
-    n_allowed, n = int(found.mask.sum()), found.mask.size
     with left:
-        caption("The mask", "a row asks, a column is read; blue: it may look, blank: it may not.")
-        square(
-            mask_figure(found.mask, found.queries, found.keys, view.theme, sizes=view.sizes),
-            "mask_map", f"The {name} mask: {n_allowed:,} of {n:,} pairs may look.",
-        )  # fmt: skip
+        _mask(view, name, head)
     with right:
-        caption(
-            f"{view.at.label} under it",
-            "each row adds up to 1, or to 0 without a key; colour = √ weight.",
-        )
-        square(
-            masked_pattern(
-                found.pattern, found.mask, found.queries, found.keys, view.theme, sizes=view.sizes
-            ),
-            "masked_map", _alt(view, found),
-        )  # fmt: skip
+        _pattern(view, head)
+    _explanation(name, head)
+    download_matrix(f"{name.replace(' ', '_')}_pattern.csv", head.pattern, rows=head.queries)
 
 
-def _alt(view: View, found: Masked) -> str:
-    row = found.pattern[len(found.pattern) - 1 if found.mask[-1].any() else 0]
-    best = int(row.argmax())
-    return (
-        f"Pattern of {view.at.label} under the mask, {len(found.queries)} queries by "
-        f"{len(found.keys)} keys; the largest weight of the last row that sees a key is "
-        f"{row[best]:.2f}."
+def _mask(view: View, name: str, head: MaskedHead) -> None:
+    caption(
+        "The mask",
+        "Rows are queries, columns are keys. Blue: the query may look at the key; blank: it may "
+        "not.",
     )
+    figure = mask_figure(head.mask, head.queries, head.keys, view.theme, sizes=view.sizes)
+    alt = f"The {name} mask allows {int(head.mask.sum()):,} of {head.mask.size:,} pairs."
+    square(figure, "mask_map", alt)
 
 
-def _words(name: str, found: Masked) -> None:
-    kind = KINDS[name]
+def _pattern(view: View, head: MaskedHead) -> None:
+    caption(
+        f"{view.at.label} under this mask",
+        "Each row shows what one token looks at; it adds up to 1, or to 0 if it sees no key. "
+        "Colour: √ weight.",
+    )
+    figure = masked_pattern(
+        head.pattern, head.mask, head.queries, head.keys, view.theme, sizes=view.sizes
+    )
+    row = head.pattern[-1 if head.mask[-1].any() else 0]
+    alt = (
+        f"Pattern of {view.at.label} under the mask, {len(head.queries)} queries by "
+        f"{len(head.keys)} keys; the largest weight in the last row that sees a key is "
+        f"{row.max():.2f}."
+    )
+    square(figure, "masked_map", alt)
+
+
+def _explanation(name: str, head: MaskedHead) -> None:
+    mask = MASKS[name]
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        st.markdown(kind.sentence)
-        st.latex(kind.formula)
-        st.code(kind.code, language="python", wrap_lines=True)
-        st.caption(f"{kind.source}.")
-    sums = found.pattern.sum(axis=1)
-    empty = ~found.mask.any(axis=1)
+        st.markdown(mask.purpose)
+        st.latex(mask.formula)
+        st.code(mask.code, language="python", wrap_lines=True)
+        st.caption(f"{mask.source}.")
+    with right:
+        facts(_facts(head))
+        sentence = "GPT-2 was trained only with the causal mask."
+        if name != "causal":
+            sentence += (
+                " With this mask, the head gets inputs that it never met in training: the picture "
+                "shows how the mask works, not what the head has learnt."
+            )
+        st.markdown(sentence)
+
+
+def _facts(head: MaskedHead) -> dict[str, str]:
+    sums = head.pattern.sum(axis=1)
+    empty = ~head.mask.any(axis=1)
     rows = {
-        "mask": f"[T_q, T_k] = {list(found.mask.shape)}, torch.bool",
-        "may look": f"{int(found.mask.sum()):,} of {found.mask.size:,} pairs",
-        "rows add up to": _sums(sums[~empty]),
+        "mask": f"[T_q, T_k] = {list(head.mask.shape)}, torch.bool",
+        "allowed": f"{int(head.mask.sum()):,} of {head.mask.size:,} pairs",
+        "row sums": _sums(sums[~empty]),
     }
     if empty.any():
-        rows["rows without a key"] = (
-            f"{int(empty.sum())}; largest weight {found.pattern[empty].max():g}, largest size of "
-            f"z {np.abs(found.z[empty]).max():g}"
-        )
-    with right:
-        facts(rows)
-        st.markdown(
-            "GPT-2 was trained with the causal mask alone."
-            + ("" if name == "causal" else " Under this one the head meets what it never met in "
-               "training: the picture shows the mask at work, not a skill.")
-        )  # fmt: skip
+        weight, z = head.pattern[empty].max(), np.abs(head.z[empty]).max()
+        rows["rows without keys"] = f"{int(empty.sum())}; largest weight {weight:g}, |z| {z:g}"
+    return rows
 
 
 def _sums(sums: Array) -> str:
     return f"1 (within {np.abs(sums - 1).max():.0e})" if len(sums) else "no row sees a key"
 
 
-def without_causal_rule(attention: MultiHeadAttention) -> MultiHeadAttention:
-    """The same weights in a module that hides no key by itself; the one given stays as it is."""
-    free = copy.copy(attention)
-    free.causal = False
-    return free
+def without_causal_mask(attention: MultiHeadAttention) -> MultiHeadAttention:
+    """A module with the same weights that masks nothing by itself; `attention` is not changed."""
+    unmasked = copy.copy(attention)
+    unmasked.causal = False
+    return unmasked
 
 
-def made_mask(name: str, T: int, n: int, reach: int) -> Tensor:
-    """The mask `[T, T]` of a kind; `n` tokens are real where the rest is padding."""
-    whole = torch.ones(T, T, dtype=torch.bool)
-    real = torch.arange(T) < n
-    makers: dict[str, Callable[[], Tensor]] = {
-        "causal": whole.tril,
-        "bidirectional": lambda: whole,
-        "padding": lambda: real[:, None] & real[None, :],
-        "sliding window": lambda: whole.tril().triu(1 - reach),
-    }
-    return makers[name]()
+def make_mask(name: str, T: int, n: int, window: int) -> Tensor:
+    """The boolean mask `[T, T]` of that name; the first `n` tokens are not padding."""
+    ones = torch.ones(T, T, dtype=torch.bool)
+    if name == "causal":
+        return ones.tril()
+    if name == "padding":
+        real = torch.arange(T) < n
+        return real[:, None] & real[None, :]
+    if name == "sliding window":
+        return ones.tril().triu(1 - window)
+    return ones
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _masked(
-    trace_key: str, layer: int, head: int, T: int, name: str, reach: int, *, _view: View
-) -> Masked:
+def _masked_head(
+    trace_key: str, layer: int, head: int, T: int, name: str, window: int, *, _view: View
+) -> MaskedHead:
     network, tokens = _view.model.network, _view.trace.tokens[:T]
     ids = torch.tensor([_view.trace.token_ids[:T]], device=_view.model.device)
     x = network.attention_input(ids, layer)
-    free = without_causal_rule(network.blocks[layer].attn)
-    place = _view.model.config.kept_heads(layer).index(head)
+    attention = without_causal_mask(network.blocks[layer].attn)
+    index = _view.model.config.kept_heads(layer).index(head)
     if name == "cross-attention":
         half = T // 2
-        whole = torch.ones(T - half, half, dtype=torch.bool)
-        return _under(free, x[:, half:], x[:, :half], whole, place, tokens[half:], tokens[:half])
-    n_pad = max(2, T // 4) if name == "padding" else 0
-    filled = torch.nn.functional.pad(x, (0, 0, 0, n_pad))
-    labels = (*tokens, *[PAD] * n_pad)
-    mask = made_mask(name, T + n_pad, T, reach)
-    return _under(free, filled, None, mask, place, labels, labels)
+        mask = torch.ones(T - half, half, dtype=torch.bool)
+        return _run(attention, index, x[:, half:], x[:, :half], mask, tokens[half:], tokens[:half])
+    n_padding = max(2, T // 4) if name == "padding" else 0
+    padded = torch.nn.functional.pad(x, (0, 0, 0, n_padding))
+    labels = (*tokens, *[PAD] * n_padding)
+    mask = make_mask(name, T + n_padding, T, window)
+    return _run(attention, index, padded, None, mask, labels, labels)
 
 
 @torch.inference_mode()
-def _under(
-    attention: MultiHeadAttention, x: Tensor, kv: Tensor | None, mask: Tensor, place: int,
-    queries: Sequence[str], keys: Sequence[str],
-) -> Masked:  # fmt: skip
+def _run(
+    attention: MultiHeadAttention,
+    index: int,
+    x: Tensor,
+    kv: Tensor | None,
+    mask: Tensor,
+    queries: Sequence[str],
+    keys: Sequence[str],
+) -> MaskedHead:
+    """Head `index` of the layer on `x` under the mask; keys and values are from `kv` if given."""
     record = attention.explicit(x, kv, mask=mask.to(x.device))
-    return Masked(
+    return MaskedHead(
         mask=mask.numpy(),
-        pattern=record.pattern[0, place].float().cpu().numpy(),
-        z=record.z[0, place].float().cpu().numpy(),
+        pattern=record.pattern[0, index].float().cpu().numpy(),
+        z=record.z[0, index].float().cpu().numpy(),
         queries=tuple(queries),
         keys=tuple(keys),
     )

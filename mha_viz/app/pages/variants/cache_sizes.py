@@ -1,0 +1,119 @@
+"""The size of a key/value cache: of the model on the page, and of well-known models."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from mha_viz.app.messages import escaped
+from mha_viz.app.view import View
+from mha_viz.app.widgets.caption import caption, model_name
+from mha_viz.app.widgets.chart import chart
+from mha_viz.app.widgets.choices import segmented_control
+from mha_viz.app.widgets.download_buttons import download_table
+from mha_viz.app.widgets.tables import facts
+from mha_viz.figures.cache_sizes import Cached, cache_sizes_figure, height, in_bytes
+from mha_viz.lessons.counting import GPT2_SIZES, KNOWN_MODELS, ModelSize
+from mha_viz.network import Network
+
+LENGTHS = ("one token", "full context")
+MOST_GROUPS = 8  # key/value heads of the GQA that models are compared with
+COLUMNS = {"Model": None, "Kind": 110, "L": 45, "H": 45, "G": 45, "d_h": 45, "Context": 65}
+
+
+def n_kv_heads(network: Network) -> int:
+    """The key/value heads of all layers: L times G unless heads have been pruned."""
+    return sum(block.attn.n_kv_heads for block in network.blocks)
+
+
+def of_this_model(view: View, *, n_tokens: int) -> None:
+    """Why a cache works, and its size here after `n_tokens` tokens."""
+    network = view.model.network
+    n_bytes, n_positions = network.dtype.itemsize, network.config.n_positions
+    per_token = 2 * n_kv_heads(network) * network.config.d_head * n_bytes
+    caption("Cache size", f"{escaped(model_name(view))} as loaded here, {n_bytes} bytes per value.")
+    st.latex(
+        r"\text{softmax}\!\left(\tfrac{1}{\sqrt{d_h}}\,q_t\,[k_0 \dots k_t]^\top\right)"
+        r"[v_0 \dots v_t]"
+    )
+    st.markdown(
+        "The newest query needs every key and value so far, and those of earlier tokens never "
+        "change. A cache stores them, so each step projects only the newest token."
+    )
+    st.latex(r"\text{bytes} = 2 \cdot L \cdot G \cdot d_h \cdot T \cdot b")
+    facts(
+        {
+            "per token": in_bytes(per_token),
+            f"these {n_tokens} tokens": in_bytes(n_tokens * per_token),
+            f"all {n_positions:,} positions": in_bytes(n_positions * per_token),
+        }
+    )
+    st.caption("Vaswani et al. 2017, section 3.2.1; Shazeer 2019, section 3 (why G matters).")
+
+
+def known_models(view: View) -> None:
+    """The cache of well-known models, as they are and with other numbers of key/value heads."""
+    length = segmented_control("Cache of", LENGTHS, LENGTHS[0], "cache_of")
+    sizes = [*_this_model(view), *GPT2_SIZES, *KNOWN_MODELS]
+    caches = [_cache(size, 1 if length == LENGTHS[0] else size.n_positions) for size in sizes]
+    tokens = "one token" if length == LENGTHS[0] else "the full context that a model was trained on"
+    caption(
+        "Cache of well-known models",
+        f"Bytes for {tokens}, with 2 bytes per value. Each row is a model: its own cache, and what "
+        "it would be with MHA (keys and values for each query head), GQA (eight key/value heads, "
+        "or the next smaller number that divides H) and MQA (one).",
+    )
+    chart(
+        cache_sizes_figure(caches, view.theme, sizes=view.sizes),
+        key="cache_sizes",
+        height=height(len(caches)),
+        alt="; ".join(f"{cache.name} {in_bytes(cache.own)}" for cache in caches),
+    )
+    _table(sizes, caches, length)
+
+
+def _table(sizes: Sequence[ModelSize], caches: Sequence[Cached], length: str) -> None:
+    columns = [*COLUMNS, f"Own, {length}", "MHA", "GQA", "MQA"]
+    configs = [
+        [m.name, m.kind, m.n_layers, m.n_heads, m.n_kv_heads, m.d_head, m.n_positions]
+        for m in sizes
+    ]
+    n_bytes = [[cache.own, *cache.n_bytes] for cache in caches]
+    rows = [[*config, *map(in_bytes, n)] for config, n in zip(configs, n_bytes, strict=True)]
+    st.dataframe(
+        dict(zip(columns, zip(*rows, strict=True), strict=True)),
+        column_config={name: st.column_config.Column(width=w) for name, w in COLUMNS.items()},
+        hide_index=True,
+        key="known_models",
+        height=35 * (len(rows) + 1) + 3,
+        alt="Each model, its sizes, its cache, and its cache with MHA, GQA and MQA.",
+    )
+    with st.expander("Sources"):
+        st.text("\n".join(f"{model.name}: {model.source}" for model in sizes))
+    sources = [model.source for model in sizes]
+    csv_rows = [[*c, *n, s] for c, n, s in zip(configs, n_bytes, sources, strict=True)]
+    download_table("cache_sizes.csv", [*columns, "Source"], csv_rows)
+
+
+def _this_model(view: View) -> list[ModelSize]:
+    """The loaded model, unless it is listed already or its layers differ after pruning."""
+    config = view.model.config
+    if any(config.pruned_heads) or view.about.name in {size.name for size in GPT2_SIZES}:
+        return []
+    return [
+        ModelSize(
+            name="this model",
+            n_layers=config.n_layers,
+            d_model=config.d_model,
+            n_heads=config.n_heads,
+            n_kv_heads=config.n_kv_heads or config.n_heads,
+            d_head=config.d_head,
+            n_positions=config.n_positions,
+            source=f"{model_name(view)}: its configuration, as loaded",
+        )
+    ]
+
+
+def _cache(size: ModelSize, n_tokens: int) -> Cached:
+    groups = max(n for n in range(1, MOST_GROUPS + 1) if size.n_heads % n == 0)
+    mha, gqa, mqa = (size.cache_bytes(n_tokens, n_kv_heads=G) for G in (size.n_heads, groups, 1))
+    return Cached(size.name, (mha, gqa, mqa), size.cache_bytes(n_tokens), size.kind)
