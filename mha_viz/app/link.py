@@ -1,4 +1,4 @@
-"""What the address bar holds beyond the bound widgets, and what to say of a link that is off."""
+"""The part of the address bar that no widget holds, and warnings about values in links."""
 
 import time
 from collections.abc import Sequence
@@ -9,10 +9,11 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from mha_viz.app.browser import run_script
 
-UNBOUND = ("token", "key", "side", "window")  # what a press decides
-STAYS = 8.0  # seconds for which a word on a link is said
-# Option labels are values in links; where a label was reworded, links with the old one still open.
+UNBOUND = ("token", "key", "side", "window")  # chosen by a click
+STAYS = 8.0  # seconds for which a warning is shown
+# Option labels are values in links; links with a label that was reworded since still open.
 RENAMED: dict[str, dict[str, str]] = {  # key -> {value in old links: value now}
+    "colour": {"vs even": "vs uniform"},
     "shapes": {"Walk": "Walkthrough", "Memory": "Memory layout", "Break it": "Bugs"},
     "step": {"weigh": "weighted sum", "back": "transpose back"},
     "mistake": {"merge as it lies": "no transpose back"},
@@ -37,10 +38,10 @@ _ONE_ENTRY_PER_PRESS = Path(__file__).parent / "link.js"
 
 
 def restore() -> None:
-    """Reads what no widget holds from the link, once a visit and when the visitor goes back.
+    """Reads from the link what no widget holds, once per visit and after Back or Forward.
 
-    Keeps the raw values of the first link: Streamlit drops a bound value that does not fit without
-    a word, and the raw ones let `warning` say that word.
+    Keeps the raw values of the first link: Streamlit silently drops a bound value that does not
+    fit, and `warning` reports it.
     """
     state = st.session_state
     context = get_script_run_ctx()
@@ -49,7 +50,7 @@ def restore() -> None:
         _translate()
     elif context is None or not context.is_history_navigation:
         return
-    state.pop("trace_key", None)  # what that link chose in its text comes back with it
+    state.pop("trace_key", None)  # so that the link's choices in its text stay
     token, key, side, window = (st.query_params.get(name, "") for name in UNBOUND)
     state["token"] = int(token[:6]) if token.isdecimal() else None
     state["key_chosen"] = int(key[:6]) if key.isdecimal() else None
@@ -60,7 +61,7 @@ def restore() -> None:
 
 
 def _translate() -> None:
-    """Gives each widget what an old link calls by another name; its own seeding drops that name."""
+    """Gives each widget the new name of a value in an old link, which Streamlit would drop."""
     state = st.session_state
     for key, renamed in RENAMED.items():
         values = st.query_params.get_all(key)
@@ -71,9 +72,9 @@ def _translate() -> None:
 
 
 def save(last: int) -> None:
-    """Writes them back to the address bar, where link.js makes one entry of them.
+    """Writes them back to the address bar; link.js turns the changes of a click into one entry.
 
-    `last` is the token that is pinned without a choice; it is not written unless it was there.
+    `last` is the token that is pinned by default; it is not written unless it was there.
     """
     state = st.session_state
     token, key, window = (state.get(name) for name in ("token", "key_chosen", "window"))
@@ -95,23 +96,24 @@ def save(last: int) -> None:
 
 
 def warning(name: str, taken: str | Sequence[str], *, shown: str = "") -> str:
-    """A word about a link whose value for `name` could not be used, for a while; else empty.
+    """Warning text if the link's value for `name` could not be used, else "".
 
-    `taken` is what is shown instead, or all of several. The word stays for some seconds, since work
-    that ends beside the page draws the page again.
+    `taken` is the value in use, or all of several; `shown` describes it if it does not speak for
+    itself. The warning lasts some seconds, since the page may run again meanwhile.
     """
-    said: dict[str, tuple[str, float]] = st.session_state.setdefault("said", {})
+    warnings: dict[str, tuple[str, float]] = st.session_state.setdefault("link warnings", {})
     asked = st.session_state.get("link", {}).pop(name, None)
     several = [taken] if isinstance(taken, str) else taken
     if asked is not None and not any(_same(asked, one) for one in several):
-        word = f"The link asks for {name} = {asked[:60]}, which is not there; "
-        said[name] = f"{word}{shown or ', '.join(several) or 'none'} is shown.", time.monotonic()
-    word, since = said.get(name, ("", 0.0))
-    return word if time.monotonic() - since < STAYS else ""
+        instead = shown or ", ".join(several) or "none"
+        text = f"The link's value {name} = {asked[:60]} is not available; showing {instead}."
+        warnings[name] = text, time.monotonic()
+    text, since = warnings.get(name, ("", 0.0))
+    return text if time.monotonic() - since < STAYS else ""
 
 
 def _same(asked: str, taken: str) -> bool:
-    """Whether a link's value was taken; a number may be written in more than one way."""
+    """Whether a link's value is in use; a number may be written in more than one way."""
     try:
         return asked == taken or float(asked) == float(taken)
     except ValueError:

@@ -73,7 +73,7 @@ def test_a_bad_value_in_a_link_falls_back_with_a_word(link: dict[str, str]) -> N
     test = app(**link)
     assert not test.exception
     (name,) = link
-    assert "The link asks for" in said(test)
+    assert "The link's value" in said(test)
     assert name in said(test)
     assert len(figures(test)) == 2
 
@@ -130,10 +130,10 @@ def test_a_text_over_the_limit_is_cut_with_a_word(extra: int) -> None:
     assert not test.exception
     assert len(component(test, "strip")["tokens"]) == 1024
     if extra:
-        assert f"{extra:,} left out at the end" in said(test)
+        assert f"the last {extra:,} are dropped" in said(test)
         test.session_state["cut"] = "start"
         test.run()
-        assert f"{extra:,} left out at the start" in said(test)
+        assert f"the first {extra:,} are dropped" in said(test)
     else:
         assert said(test) == ""
     assert test.text_area(key="text").value == text

@@ -45,7 +45,7 @@ def test_every_part_shows_every_text_from_a_link(part: str, text: str) -> None:
 
 def test_a_part_that_is_not_there_gets_a_word() -> None:
     test = page(look="Nonsense")
-    assert "The link asks for look = Nonsense" in said(test)
+    assert "The link's value look = Nonsense" in said(test)
     assert len(figures(test)) == 5
 
 
@@ -144,7 +144,7 @@ def test_a_key_survives_another_part() -> None:
 
 
 def test_a_key_that_is_not_there_gets_a_word() -> None:
-    assert "The link asks for key = 99" in said(page(key="99"))
+    assert "The link's value key = 99" in said(page(key="99"))
 
 
 def test_a_press_on_a_pooled_cell_finds_the_strongest_pair_in_it() -> None:

@@ -99,4 +99,4 @@ def test_an_old_name_in_a_link_opens_the_same_option(key: str, old: str, new: st
     link = {**record["link"], key: [old] if several else old}
     test = opened(record["page"], **link)
     assert inputs(test)[key] == ([new] if several else new)
-    assert "which is not there" not in said(test)
+    assert "is not available" not in said(test)

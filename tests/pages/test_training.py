@@ -97,7 +97,7 @@ def test_a_bad_value_in_a_link_falls_back_with_a_word(link: dict[str, str]) -> N
     test = page(**link)
     assert not test.exception
     (name,) = link
-    assert f"The link asks for {name}" in words(test)
+    assert f"The link's value {name}" in words(test)
     assert "scatter" in figures(test)
 
 

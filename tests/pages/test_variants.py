@@ -119,7 +119,7 @@ def test_nothing_of_a_text_or_a_name_becomes_markup(part: str) -> None:
 def test_a_bad_value_in_a_link_falls_back_with_a_message(part: str, name: str, value: str) -> None:
     test = page(part, **{name: value})
     assert not test.exception
-    assert f"The link asks for {name} = {value}" in said(test)
+    assert f"The link's value {name} = {value}" in said(test)
 
 
 @pytest.mark.parametrize("part", list(PARTS))
@@ -132,7 +132,7 @@ def test_a_pruned_model_gets_a_clear_message(
     test = page(part, at="L1H2", text="the cat", new="5")
     st.cache_resource.clear()
     assert not test.exception
-    assert "The link asks for at = L1H2, which is not there; L0H0 is shown" in said(test)
+    assert "The link's value at = L1H2 is not available; showing L0H0" in said(test)
     if part == GQA:
         assert "heads have been pruned" in said(test)
     if part == "KV cache":
