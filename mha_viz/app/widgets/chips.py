@@ -1,4 +1,4 @@
-"""Tokens in a line that breaks where the screen ends, each shaded by a number."""
+"""Tokens in a line that wraps, each shaded by a number."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from mha_viz.tokens import shorten
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A token, the number below it, and where on the colour scale it lies; None is not filled."""
+    """A token, the number below it, and its position on the colour scale; None is not filled."""
 
     label: str
     number: str = ""
-    place: float | None = None
-    marked: bool = False  # framed in orange
-    dimmed: bool = False  # filled at a quarter of the strength
-    told: str = ""  # where a mouse rests on it
+    shade: float | None = None
+    outlined: bool = False  # in orange
+    dimmed: bool = False  # filled at 25% opacity
+    tooltip: str = ""
 
 
 def chips(items: Sequence[Chip], theme: Theme) -> None:
@@ -29,11 +29,11 @@ def chips(items: Sequence[Chip], theme: Theme) -> None:
 
 def _chip(item: Chip, theme: Theme) -> str:
     style = ""
-    if item.place is not None:
-        fill, strong = between(theme, item.place), item.place >= theme.ink_flips_at
+    if item.shade is not None:
+        fill, strong = between(theme, item.shade), item.shade >= theme.ink_flips_at
         if item.dimmed:
             fill, strong = f"color-mix(in srgb, {fill} 25%, transparent)", False
         style = f' style="background:{fill}{f";color:{theme.ink_on_strong}" if strong else ""}"'
-    marked = ' class="marked"' if item.marked else ""
-    label = escaped(shorten(item.label))
-    return f'<span title="{escaped(item.told)}"{marked}{style}>{label}<i>{item.number}</i></span>'
+    outlined = ' class="marked"' if item.outlined else ""
+    label, number = escaped(shorten(item.label)), item.number
+    return f'<span title="{escaped(item.tooltip)}"{outlined}{style}>{label}<i>{number}</i></span>'

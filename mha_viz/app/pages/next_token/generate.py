@@ -183,8 +183,8 @@ def _step(view: View, plan: Plan, made: Sequence[Step], labels: Sequence[str], a
         [
             Chip(
                 labels[one.position], told(one.probability).removeprefix("0"),
-                one.probability**0.5, marked=one is step,
-                told=f"position {one.position}, probability {one.probability:.4g}, "
+                one.probability**0.5, outlined=one is step,
+                tooltip=f"position {one.position}, probability {one.probability:.4g}, "
                 f"rank {one.rank:,}",
             )
             for one in made
@@ -263,8 +263,8 @@ def _looks(view: View, step: Step, labels: Sequence[str]) -> None:
                 labels[i],
                 f"{weights[i]:.2f}".removeprefix("0") if weights[i] >= WORTH_A_NUMBER else "",
                 float(places[i]) if weights[i] >= WORTH_A_NUMBER else None,
-                marked=i == asks, dimmed=i == 0 and view.dim_sink,
-                told=f"position {i}, weight {weights[i]:.3f}",
+                outlined=i == asks, dimmed=i == 0 and view.dim_sink,
+                tooltip=f"position {i}, weight {weights[i]:.3f}",
             )
             for i in range(first, step.position)
         ],
