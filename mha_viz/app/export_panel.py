@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from mha_viz import export
+from mha_viz.app.browser import component_code
 from mha_viz.app.view import View
 from mha_viz.app.widgets.chart import pictures, recorded_settings, recorded_source
 
@@ -22,7 +23,7 @@ _save = st.components.v2.component(
         '<button data-format="svg">SVG</button><span role="status"></span></div>'
     ),
     css=(_HERE / "save.css").read_text(encoding="utf-8"),
-    js=(_HERE / "save.js").read_text(encoding="utf-8"),
+    js=component_code(_HERE / "save.js"),
 )
 
 

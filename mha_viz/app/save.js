@@ -1,25 +1,46 @@
+// @ts-check
 // PNG and SVG of a chart, made where it is drawn: no server and no other host takes part.
 
+import { find, setVariables } from "./browser/dom.js";
+import { findFigure, plotly } from "./browser/plotly.js";
+
+/** @import { Run } from "./browser/component.js" */
+
+/**
+ * What export_panel.py sends.
+ * @typedef {object} Data
+ * @property {string} key of the chart
+ * @property {string} name of the file
+ * @property {string} page colour behind the chart
+ * @property {string} rim colour around the buttons
+ */
+
+/** @param {Run<Data>} run */
 export default function ({ data, parentElement }) {
-  const root = parentElement.querySelector(".save");
-  root.style.setProperty("--rim", data.rim);
-  const status = root.querySelector("span");
+  const root = find(parentElement, ".save");
+  setVariables(root, { rim: data.rim });
+  const status = find(root, "span");
   for (const button of root.querySelectorAll("button")) {
     button.onclick = async () => {
-      const name = data.key.trim().replace(/[^a-zA-Z0-9_-]/g, "-"); // as Streamlit writes it
-      const plot = document.querySelector(`.st-key-${name} .js-plotly-plot`);
-      if (!plot || !window.Plotly?.downloadImage) {
-        status.textContent = "This figure is not on the page now.";
-        return;
-      }
-      status.textContent = "";
-      const { width, height } = plot.getBoundingClientRect();
-      const layout = { ...plot.layout, paper_bgcolor: data.page, plot_bgcolor: data.page };
-      await window.Plotly.downloadImage(
-        { data: plot.data, layout },
-        { format: button.dataset.format, filename: data.name, width, height, scale: 2 },
-      );
+      const found = await save(data, String(button.dataset.format));
+      status.textContent = found ? "" : "This figure is no longer on the page.";
     };
   }
   return () => {};
+}
+
+/**
+ * Whether the figure is on the page, and so was saved.
+ * @param {Data} data
+ * @param {string} format
+ */
+async function save({ key, name, page }, format) {
+  const className = key.trim().replace(/[^a-zA-Z0-9_-]/g, "-"); // as Streamlit writes it
+  const figure = findFigure(`.st-key-${className} .js-plotly-plot`), library = plotly();
+  if (!figure?.data || !library) return false;
+  const { width, height } = figure.getBoundingClientRect();
+  const layout = { ...figure.layout, paper_bgcolor: page, plot_bgcolor: page };
+  const options = { format, filename: name, width, height, scale: 2 };
+  await library.downloadImage({ data: figure.data, layout }, options);
+  return true;
 }

@@ -313,7 +313,7 @@ def test_a_picture_that_changed_is_the_one_that_its_link_opens(visit: Opener) ->
 
 def test_back_takes_back_one_press_and_forward_brings_it_again(visit: Opener) -> None:
     one = visit().open(at="L0H0")
-    asks = one.page.locator(".chip.asks")
+    asks = one.page.locator(".chip.query")
     for key, query in ((3, 12), (4, 10)):
         one.click(MAP, key, query)
         one.page.wait_for_function(f"location.search.includes('token={query}')")
@@ -357,7 +357,7 @@ def test_a_press_makes_one_entry_in_the_history(visit: Opener) -> None:
     expect(one.page.get_by_label("Text", exact=True)).to_have_value(DEFAULT)
     one.page.go_back()
     assert made("/?at=L1H2&token=12") == 4
-    expect(one.page.locator(".chip.asks")).to_have_attribute("data-position", "12")
+    expect(one.page.locator(".chip.query")).to_have_attribute("data-position", "12")
     one.page.go_back()
     one.page.wait_for_function("!location.search.includes('token=')")
     expect(one.page.locator(".lead b")).to_have_text("L1 H2")
@@ -418,10 +418,10 @@ def test_pointing_at_a_token_asks_the_server_nothing(visit: Opener, bundled: Mod
         best = int(pattern[query].argmax())
         weight = f"{pattern[query, best]:.2f}"
         assert ("1" if weight == "1.00" else weight) in sentence
-        assert one.page.locator(".chip.asks").count() == 1
+        assert one.page.locator(".chip.query").count() == 1
     one.hover(MAP, 4, 5)
     expect(one.page.locator("#mha-viz-tip")).to_contain_text(f"{pattern[5, 4]:.3f}")
-    assert one.page.locator(".chip.asks").get_attribute("data-position") == "5"
+    assert one.page.locator(".chip.query").get_attribute("data-position") == "5"
     assert one.frames == sent
 
 
@@ -431,10 +431,10 @@ def test_a_pinned_token_is_in_the_link(visit: Opener) -> None:
     one.page.mouse.move(5, 700)
     one.page.wait_for_function("location.search.includes('token=4')")
     other = visit().open(**dict(re.findall(r"(\w+)=([^&]+)", one.query())))
-    assert other.page.locator(".chip.asks").get_attribute("data-position") == "4"
-    other.page.locator(".chip.asks").focus()
+    assert other.page.locator(".chip.query").get_attribute("data-position") == "4"
+    other.page.locator(".chip.query").focus()
     other.page.keyboard.press("ArrowRight")
-    assert other.page.locator(".chip.asks").get_attribute("data-position") == "5"
+    assert other.page.locator(".chip.query").get_attribute("data-position") == "5"
 
 
 def test_a_long_text_is_pooled_and_becomes_exact_when_zoomed(visit: Opener, bundled: Model) -> None:

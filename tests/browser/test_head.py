@@ -93,7 +93,7 @@ def test_a_press_on_a_cell_chooses_query_and_key(tab: Head) -> None:
     tab.look(look="Why this weight")
     tab.press("why_weights", 4, 13)
     expect(tab.page.locator(".score")).to_contain_text("·the13 on ·princess4", timeout=10_000)
-    expect(tab.page.locator(".lens .sentence")).to_contain_text("·the13 looks at")
+    expect(tab.page.locator(".token-strip .sentence")).to_contain_text("·the13 looks at")
     assert "token=13" in tab.page.url
     assert "key=4" in tab.page.url
     tab.press("why_scores", 15, 2)  # what the mask hides has a score all the same

@@ -8,13 +8,14 @@ import plotly.graph_objects as go
 import streamlit as st
 from plotly.io.json import to_json_plotly
 
+from mha_viz.app.browser import component_code
 from mha_viz.export import Picture, Table
 
 CONFIG = {"displayModeBar": False, "doubleClick": False, "scrollZoom": False, "showTips": False}
 _steady = st.components.v2.component(
     "mha_viz_steady",
     html='<div class="steady" role="figure"></div>',
-    js=(Path(__file__).parent / "steady.js").read_text(encoding="utf-8"),
+    js=component_code(Path(__file__).parent / "steady.js"),
     isolate_styles=False,
 )
 

@@ -1,140 +1,164 @@
-// A board of all heads that switches them off and on. What is chosen goes to Python as one state,
-// "choice", with a sequence number; Python answers with the number it has seen, so that a late
-// answer never takes back a newer click.
+// @ts-check
+// A board of all heads that ablates and restores them. The ablated heads go to Python as one state,
+// "choice".
 
-const instances = new WeakMap();
+import { component } from "../browser/component.js";
+import { element, find, setVariables, withModifier } from "../browser/dom.js";
+import { headKey, headLabel, neighbour, parseHead } from "../browser/head_name.js";
+import { Outbox } from "../browser/outbox.js";
 
-export default function ({ data, parentElement, setStateValue }) {
-  let board = instances.get(parentElement);
-  if (!board) {
-    board = new Board(parentElement);
-    instances.set(parentElement, board);
-  }
-  board.send = setStateValue;
-  board.update(data);
-  return () => instances.delete(parentElement);
-}
+/** @import { SetState } from "../browser/component.js" */
+/** @import { Head } from "../browser/head_name.js" */
 
-const name = (layer, head) => `L${layer}H${head}`;
+/**
+ * What head_board.py sends; heads are written as in links.
+ * @typedef {object} Data
+ * @property {number} n_layers
+ * @property {number} n_heads
+ * @property {string[]} off ablated heads
+ * @property {string[]} gone heads that have been pruned
+ * @property {string} chosen the selected head
+ * @property {string} image thumbnails of all heads in one picture, "" where there are none
+ * @property {Record<string, { colour: string, text: string }> | null} values
+ * @property {boolean} stage
+ * @property {Record<string, string>} colours
+ * @property {number} ack
+ */
 
-class Board {
-  constructor(parent) {
-    this.root = parent.querySelector(".board");
-    this.seq = 0;
-    this.root.onclick = (event) => this.click(event.target.closest("button"));
+class HeadBoard {
+  /** @param {HTMLElement | ShadowRoot} parent @param {SetState} setState @param {Data} data */
+  constructor(parent, setState, data) {
+    this.root = find(parent, ".board");
+    this.outbox = new Outbox(setState, "choice");
+    this.data = data;
+    this.ablated = new Set(data.off);
+    this.built = "";
+    /** @type {Map<string, HTMLButtonElement>} cells by the key of their head */
+    this.cells = new Map();
     this.root.onkeydown = (event) => this.key(event);
   }
 
+  destroy() {
+    this.outbox.destroy();
+  }
+
+  /** @param {Data} data */
   update(data) {
-    const rebuilt = !this.data || this.data.n_layers !== data.n_layers
-      || this.data.n_heads !== data.n_heads;
-    const fresh = this.seq === 0 && !this.data;
     this.data = data;
-    if (fresh || data.ack >= this.seq) {
-      this.seq = Math.max(this.seq, data.ack);
-      this.off = new Set(data.off);
-    }
-    for (const [key, colour] of Object.entries(data.colours)) {
-      this.root.style.setProperty(`--${key}`, colour);
-    }
+    if (this.outbox.upToDate(data.ack)) this.ablated = new Set(data.off);
+    setVariables(this.root, data.colours);
     this.root.classList.toggle("stage", data.stage);
-    if (rebuilt) this.build();
+    const size = `${data.n_layers} × ${data.n_heads}`;
+    if (size !== this.built) this.build(data);
+    this.built = size;
     this.paint();
   }
 
-  build() {
-    const { n_layers: L, n_heads: H } = this.data;
-    this.root.style.setProperty("--heads", H);
-    this.root.style.setProperty("--image-size", `${H * 100}% ${L * 100}%`);
-    this.cells = new Map();
-    const parts = [this.label("", "corner", "All heads off, or all on")];
-    for (let h = 0; h < H; h++) parts.push(this.label(`H${h}`, `column ${h}`, `Head ${h} of every layer`));
-    for (let l = 0; l < L; l++) {
-      parts.push(this.label(`L${l}`, `row ${l}`, `Every head of layer ${l}`));
-      for (let h = 0; h < H; h++) {
-        const cell = document.createElement("button");
-        cell.className = "cell";
-        cell.dataset.head = name(l, h);
-        cell.tabIndex = l || h ? -1 : 0;
-        cell.style.backgroundPosition =
-          `${H > 1 ? (100 * h) / (H - 1) : 0}% ${L > 1 ? (100 * l) / (L - 1) : 0}%`;
-        this.cells.set(name(l, h), cell);
-        parts.push(cell);
-      }
-    }
-    this.root.replaceChildren(...parts);
+  // ---- what is shown ----
+
+  /** @param {Data} data */
+  build({ n_layers, n_heads }) {
+    setVariables(this.root, { heads: `${n_heads}`, image_size: `${n_heads * 100}% ${n_layers * 100}%` });
+    this.cells.clear();
+    const heads = [...Array(n_heads).keys()], layers = [...Array(n_layers).keys()];
+    this.root.replaceChildren(
+      this.label("all", "Ablate all heads, or restore all", () => true),
+      ...heads.map((h) => this.label(
+        `H${h}`, `Ablate or restore head ${h} of every layer`, ({ head }) => head === h,
+      )),
+      ...layers.flatMap((l) => [
+        this.label(`L${l}`, `Ablate or restore every head of layer ${l}`, ({ layer }) => layer === l),
+        ...heads.map((h) => this.cell({ layer: l, head: h })),
+      ]),
+    );
   }
 
-  label(text, group, title) {
-    const label = document.createElement("button");
-    label.className = "label";
-    label.textContent = text || "all";
-    label.dataset.group = group;
+  /**
+   * A button for a group of heads.
+   * @param {string} text
+   * @param {string} title
+   * @param {(head: Head) => boolean} belongs
+   */
+  label(text, title, belongs) {
+    const label = element("button", "label", text);
     label.title = title;
     label.setAttribute("aria-label", title);
+    label.onclick = () => this.toggle([...this.cells.keys()].filter((key) => belongs(parseHead(key))));
     return label;
+  }
+
+  /** @param {Head} head */
+  cell(head) {
+    const { n_layers, n_heads } = this.data, key = headKey(head);
+    const cell = element("button", "cell");
+    cell.dataset.head = key;
+    cell.tabIndex = head.layer || head.head ? -1 : 0;
+    cell.style.backgroundPosition = `${percent(head.head, n_heads)} ${percent(head.layer, n_layers)}`;
+    cell.onclick = () => {
+      this.toggle([key]);
+      this.focus(key);
+    };
+    this.cells.set(key, cell);
+    return cell;
   }
 
   paint() {
     const { image, values, gone, chosen } = this.data;
-    this.root.style.setProperty("--image", `url(${image})`); // once, not once a cell
-    const missing = new Set(gone);
-    for (const [head, cell] of this.cells) {
-      const off = this.off.has(head);
-      const value = values?.[head];
-      cell.classList.toggle("off", off);
-      cell.classList.toggle("gone", missing.has(head));
-      cell.classList.toggle("chosen", head === chosen);
-      cell.disabled = missing.has(head);
+    this.root.style.setProperty("--image", `url(${image})`); // once, not once for each cell
+    const pruned = new Set(gone);
+    for (const [key, cell] of this.cells) {
+      const ablated = this.ablated.has(key), value = values?.[key];
+      cell.classList.toggle("off", ablated);
+      cell.classList.toggle("gone", pruned.has(key));
+      cell.classList.toggle("chosen", key === chosen);
+      cell.disabled = pruned.has(key);
       cell.style.backgroundImage = value ? "none" : "";
-      cell.style.backgroundColor = value ? value.colour : "";
-      cell.setAttribute("aria-pressed", String(!off));
-      const said = head.replace("H", " H");
-      const state = missing.has(head) ? "taken out of the model" : off ? "off" : "on";
-      cell.title = `${said}, ${state}${value ? `: ${value.text}` : ""}`;
+      cell.style.backgroundColor = value?.colour ?? "";
+      cell.setAttribute("aria-pressed", String(!ablated));
+      const state = pruned.has(key) ? "pruned" : ablated ? "ablated" : "active";
+      cell.title = `${headLabel(parseHead(key))}, ${state}${value ? `: ${value.text}` : ""}`;
       cell.setAttribute("aria-label", cell.title);
     }
   }
 
-  click(button) {
-    if (!button || button.disabled) return;
-    const { head, group } = button.dataset;
-    if (head) {
-      this.toggle([head]);
-      this.focus(head);
-    } else {
-      const [kind, number] = group.split(" ");
-      this.toggle([...this.cells.keys()].filter((key) => {
-        const [layer, column] = key.slice(1).split("H");
-        return kind === "corner" || (kind === "row" ? layer : column) === number;
-      }));
+  // ---- clicks and keys ----
+
+  /**
+   * Ablates heads; where all of them are ablated already, restores them.
+   * @param {string[]} keys
+   */
+  toggle(keys) {
+    const heads = keys.filter((key) => !this.cells.get(key)?.disabled);
+    const restore = heads.every((key) => this.ablated.has(key));
+    for (const key of heads) {
+      if (restore) this.ablated.delete(key);
+      else this.ablated.add(key);
     }
-  }
-
-  // A group goes off as a whole, and comes back once all of it is off.
-  toggle(heads) {
-    const here = heads.filter((head) => !this.cells.get(head).disabled);
-    const all = here.every((head) => this.off.has(head));
-    for (const head of here) all ? this.off.delete(head) : this.off.add(head);
-    this.seq += 1;
     this.paint();
-    const off = [...this.cells.keys()].filter((head) => this.off.has(head));
-    this.send("choice", { off, seq: this.seq });
+    this.outbox.send({ off: [...this.cells.keys()].filter((key) => this.ablated.has(key)) });
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
-    const head = event.target.dataset?.head;
-    const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
-    if (!head || !step || event.ctrlKey || event.metaKey || event.altKey) return;
-    const [layer, column] = head.slice(1).split("H").map(Number);
-    const to = name(layer + step[0], column + step[1]);
-    if (this.cells.has(to)) this.focus(to);
+    const from = event.target instanceof HTMLElement ? event.target.dataset.head : undefined;
+    if (!from || withModifier(event)) return;
+    const to = neighbour(parseHead(from), event.key);
+    if (!to) return;
+    if (this.cells.has(headKey(to))) this.focus(headKey(to));
     event.preventDefault();
     event.stopPropagation();
   }
 
-  focus(head) {
-    for (const [key, cell] of this.cells) cell.tabIndex = key === head ? 0 : -1;
-    this.cells.get(head).focus();
+  /** @param {string} key */
+  focus(key) {
+    for (const [each, cell] of this.cells) cell.tabIndex = each === key ? 0 : -1;
+    this.cells.get(key)?.focus();
   }
 }
+
+/** @param {number} index @param {number} count */
+function percent(index, count) {
+  return `${count > 1 ? (100 * index) / (count - 1) : 0}%`;
+}
+
+export default component((parent, setState, /** @type {Data} */ data) => new HeadBoard(parent, setState, data));

@@ -9,6 +9,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from mha_viz import pruning
+from mha_viz.app.browser import component_code
 from mha_viz.app.messages import notice
 from mha_viz.app.view import View
 from mha_viz.app.widgets.chart import record_settings
@@ -21,9 +22,9 @@ from mha_viz.trace import Array
 _HERE = Path(__file__).parent
 _board = st.components.v2.component(
     "mha_viz_board",
-    html='<div class="board" role="group"\n aria-label="Heads: press to switch off or on"></div>',
+    html='<div class="board" role="group"\n aria-label="Heads: click to ablate or restore"></div>',
     css=(_HERE / "head_board.css").read_text(encoding="utf-8"),
-    js=(_HERE / "head_board.js").read_text(encoding="utf-8"),
+    js=component_code(_HERE / "head_board.js"),
 )
 HISTORY = 100  # steps that can be undone
 

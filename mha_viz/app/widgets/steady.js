@@ -1,80 +1,92 @@
-// A chart that stays while its figure changes. Streamlit takes a chart away before it draws the
-// next one: for some frames there is none, then one of another size. Plotly itself comes with any
-// chart of Streamlit's on the page, and is waited for.
+// @ts-check
+// A chart that stays while its figure changes. Streamlit takes a chart away before it draws the next
+// one: for some frames there is none, then one of another size.
 
-const charts = new WeakMap();
+import { component } from "../browser/component.js";
+import { find } from "../browser/dom.js";
+import { plotly } from "../browser/plotly.js";
 
-export default function ({ data, parentElement }) {
-  let chart = charts.get(parentElement);
-  if (!chart) {
-    chart = new Chart(parentElement.querySelector(".steady"));
-    charts.set(parentElement, chart);
-  }
-  chart.show(data);
-  return () => {
-    chart.end();
-    charts.delete(parentElement);
-  };
-}
+/** @import { Figure } from "../browser/plotly.js" */
+/** @typedef {{ spec: string, alt: string, config: object }} Data the figure as JSON, and in words */
 
-class Chart {
-  constructor(div) {
-    this.div = div;
+const WAIT = 30; // milliseconds until Plotly is looked for again
+
+class SteadyChart {
+  /** @param {HTMLElement} place @param {Data} data */
+  constructor(place, data) {
+    /** @type {Figure} */
+    this.place = /** @type {any} */ (place);
+    this.data = data;
+    this.drawnSpec = "";
+    this.frame = "";
+    this.width = this.height = 0;
+    /** @type {Promise<unknown> | undefined} */
+    this.drawn = undefined;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.later = undefined;
     this.observer = new ResizeObserver(() => this.fit());
-    this.observer.observe(div);
+    this.observer.observe(place);
   }
 
-  show({ spec, alt, config }) {
-    this.div.setAttribute("aria-label", alt);
-    if (spec === this.spec) return;
-    this.spec = spec;
-    this.config = config;
+  /** @param {Data} data */
+  update(data) {
+    this.data = data;
+    this.place.setAttribute("aria-label", data.alt);
+    if (data.spec === this.drawnSpec) return;
+    this.drawnSpec = data.spec;
     this.draw();
   }
 
   fit() {
-    const { clientWidth, clientHeight } = this.div;
+    const { clientWidth, clientHeight } = this.place;
     if (clientWidth !== this.width || clientHeight !== this.height) this.draw();
   }
 
+  // Plotly comes with any of Streamlit's own charts on the page.
   draw() {
     clearTimeout(this.later);
-    if (!window.Plotly) {
-      this.later = setTimeout(() => this.draw(), 30);
+    const library = plotly();
+    if (!library) {
+      this.later = setTimeout(() => this.draw(), WAIT);
       return;
     }
-    const { clientWidth: width, clientHeight: height } = this.div;
+    const { clientWidth: width, clientHeight: height } = this.place;
     if (!width || !height) return; // the observer draws it as soon as there is room
     Object.assign(this, { width, height });
     // Plotly writes into what it is given: a zoom must not stay behind in the figure.
-    const { data, layout } = JSON.parse(this.spec);
-    const frame = JSON.stringify([layout, data.map((trace) => trace.colorbar)]);
+    const { data, layout } = JSON.parse(this.data.spec);
+    const frame = JSON.stringify([layout, data.map((/** @type {any} */ trace) => trace.colorbar)]);
     if (this.frame !== frame) this.renew();
     this.frame = frame;
-    this.drawn = window.Plotly.react(this.div, data, { ...layout, width, height }, this.config);
+    this.drawn = library.react(this.place, data, { ...layout, width, height }, this.data.config);
   }
 
-  // A picture that differs in more than its numbers gets a new place: in the old one Plotly would
-  // keep the room that a colour bar took, and ranges that nobody asked for.
+  // A picture that differs in more than its values gets a new place: in the old one Plotly would
+  // keep the room of a colour bar that is no longer there, and ranges from before.
   renew() {
-    const old = this.div;
+    const old = this.place;
     if (old.data === undefined) return; // nothing was drawn there
     this.observer.disconnect();
-    this.div = old.cloneNode(false);
-    this.div.classList.remove("js-plotly-plot");
-    old.replaceWith(this.div);
+    this.place = /** @type {Figure} */ (old.cloneNode(false));
+    this.place.classList.remove("js-plotly-plot");
+    old.replaceWith(this.place);
     this.clear(old);
-    this.observer.observe(this.div);
+    this.observer.observe(this.place);
   }
 
-  end() {
+  destroy() {
     clearTimeout(this.later);
     this.observer.disconnect();
-    this.clear(this.div);
+    this.clear(this.place);
   }
 
-  // Plotly has a last word to say when it has drawn, and needs what a purge takes away.
-  clear(div) {
-    Promise.resolve(this.drawn).finally(() => window.Plotly?.purge(div));
+  // Plotly still works on the place when it has drawn, and needs what a purge takes away.
+  /** @param {Figure} place */
+  clear(place) {
+    Promise.resolve(this.drawn).finally(() => plotly()?.purge(place));
   }
 }
+
+export default component(
+  (parent, _, /** @type {Data} */ data) => new SteadyChart(find(parent, ".steady"), data),
+);

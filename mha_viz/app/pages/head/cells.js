@@ -1,133 +1,143 @@
-// The link between pictures of query and key and the choice of both: a press on a cell or on a rung
-// of the ladder goes to Python as one state, "pick"; what is chosen is ringed here, over figures
-// that stay as they are.
+// @ts-check
+// Figures that show a value for each query and key, and the choice of both: a click on a cell or on
+// a bar goes to Python as one state, "pick". What is selected is framed here, over figures that stay
+// as they are.
 
-const instances = new WeakMap();
+import { component } from "../../browser/component.js";
+import { element } from "../../browser/dom.js";
+import { LinkedFigures } from "../../browser/linked_figures.js";
+import { NextFrame } from "../../browser/next_frame.js";
+import { Outbox } from "../../browser/outbox.js";
+import { rectangle } from "../../browser/overlay.js";
+import { hidePlotlyTooltip } from "../../browser/plotly.js";
+import { hideTooltip, pooledNote, showTooltip } from "../../browser/tooltip.js";
 
-export default function ({ data, parentElement, setStateValue }) {
-  let cells = instances.get(parentElement);
-  if (!cells) {
-    cells = new Cells();
-    instances.set(parentElement, cells);
-  }
-  cells.send = setStateValue;
-  cells.update(data);
-  return () => {
-    cells.destroy();
-    instances.delete(parentElement);
-  };
-}
+/** @import { SetState } from "../../browser/component.js" */
+/** @import { Handlers } from "../../browser/linked_figures.js" */
+/** @import { Figure, Point, PointEvent } from "../../browser/plotly.js" */
+
+/**
+ * What cells.py sends; figures are named by their keys.
+ * @typedef {object} Data
+ * @property {string[]} maps figures with a cell for each query and key
+ * @property {string[]} rungs figures with a bar for each key
+ * @property {number} block tokens a side of a cell
+ * @property {number} query
+ * @property {number | null} key
+ * @property {string[]} tokens
+ * @property {string} trace_key differs for every text and model
+ * @property {{ query: string, page: string, ink: string, surface: string }} colours
+ * @property {number} ack
+ */
 
 class Cells {
-  constructor() {
-    this.plots = new Map();
-    this.seq = 0;
-    this.observer = new MutationObserver(() => this.attach());
-    this.observer.observe(document.body, { childList: true, subtree: true });
+  /** @param {SetState} setState @param {Data} data */
+  constructor(setState, data) {
+    this.outbox = new Outbox(setState, "pick");
+    this.data = data;
+    this.marks = new NextFrame(() => this.drawMarks());
+    this.figures = new LinkedFigures(
+      (name, figure) => this.handlers(name, figure),
+      () => this.marks.request(),
+    );
   }
 
   destroy() {
-    this.observer.disconnect();
-    cancelAnimationFrame(this.pending);
-    for (const plot of this.plots.values()) plot.remove();
+    this.figures.destroy();
+    this.marks.destroy();
   }
 
+  /** @param {Data} data */
   update(data) {
     this.data = data;
-    this.seq = Math.max(this.seq, data.ack);
-    this.attach();
-    this.frame();
+    this.outbox.upToDate(data.ack);
+    this.figures.follow([...data.maps, ...data.rungs].map((name) => (
+      [name, `.st-key-${name} .js-plotly-plot`]
+    )));
+    this.marks.request();
   }
 
-  attach() {
-    for (const name of [...this.data.maps, ...this.data.rungs]) {
-      const plot = this.plots.get(name);
-      const found = document.querySelector(`.st-key-${name} .js-plotly-plot`);
-      if (plot && plot.gd === found && plot.overlay.isConnected) continue;
-      plot?.remove();
-      this.plots.delete(name);
-      if (found?.on && found._fullLayout?.xaxis) this.plots.set(name, this.connect(name, found));
-      else if (found) requestAnimationFrame(() => this.attach());
-    }
-  }
-
-  connect(name, gd) {
-    const overlay = layer(gd);
-    overlay.className = "rings";
-    const handlers = {
-      plotly_click: ({ points }) => this.pick(name, points[0]),
-      ...(this.data.maps.includes(name) && {
-        plotly_hover: ({ points, event }) => {
-          gd.querySelector(".hoverlayer")?.style.setProperty("display", "none");
-          this.tooltip(points[0], event);
-        },
-        plotly_unhover: () => hideTip(),
+  /** @param {string} name @param {Figure} figure @returns {Handlers} */
+  handlers(name, figure) {
+    const isMap = this.data.maps.includes(name);
+    return {
+      plotly_click: ({ points: [point] }) => (isMap ? this.pickCell(name, point) : this.pickBar(name, point)),
+      plotly_afterplot: () => this.marks.request(),
+      ...(isMap && {
+        plotly_hover: (event) => this.hover(figure, event),
+        plotly_unhover: hideTooltip,
       }),
-      plotly_afterplot: () => this.frame(),
     };
-    for (const [event, handler] of Object.entries(handlers)) gd.on(event, handler);
-    const remove = () => {
-      for (const [event, handler] of Object.entries(handlers)) gd.removeListener?.(event, handler);
-      overlay.remove();
-      hideTip();
-    };
-    this.frame();
-    return { gd, overlay, remove };
   }
 
-  // The first query and the first key of a cell, which is a block of a pooled map.
-  cell({ x, y }) {
-    const half = (this.data.block - 1) / 2;
-    return { query: Math.round(y - half), key: Math.round(x - half) };
+  // Of a pooled cell, Python finds the pair with the largest value.
+  /** @param {string} map @param {Point} point */
+  pickCell(map, point) {
+    this.send(map, firstPair(point, this.data.block));
   }
 
-  // Of a pooled cell, Python finds the strongest pair.
-  pick(name, point) {
-    let choice;
-    if (this.data.maps.includes(name)) {
-      choice = this.cell(point);
-    } else {
-      const [key] = point.customdata;
-      if (key === null) return;
-      choice = { key };
-    }
-    this.seq += 1;
-    this.send("pick", { ...choice, map: name, words: this.data.words, seq: this.seq });
+  /** @param {string} map @param {Point} point */
+  pickBar(map, { customdata: [key] }) {
+    if (key !== null) this.send(map, { key });
   }
 
-  // Plotly knows the few tokens on its axes; a tooltip names all of them.
-  tooltip(point, event) {
+  /** @param {string} map @param {{ query?: number, key: number }} choice */
+  send(map, choice) {
+    this.outbox.send({ ...choice, map, trace_key: this.data.trace_key });
+  }
+
+  // Plotly knows the few tokens on its axes; this tooltip names the others too.
+  /** @param {Figure} figure @param {PointEvent} event */
+  hover(figure, { points: [point], event }) {
     const { block, tokens, colours } = this.data;
-    const { query, key } = this.cell(point);
-    const name = (first) => {
-      const end = Math.min(first + block, tokens.length) - 1;
-      return block > 1 ? `${tokens[first]} (${first}) … ${tokens[end]} (${end})` : `${tokens[first]} (${first})`;
-    };
-    const most = block > 1 ? ` is the largest of ${block} × ${block}` : "";
+    const { query, key } = firstPair(point, block);
+    hidePlotlyTooltip(figure);
     const value = Number(point.customdata ?? point.z).toPrecision(4).replace("-", "−");
-    showTip([[`from ${name(query)}`], [`to   ${name(key)}`], [bold(value + most)]], event, colours);
+    showTooltip([
+      [`from ${tokensOf(query, block, tokens)}`],
+      [`to   ${tokensOf(key, block, tokens)}`],
+      [element("b", "", value + pooledNote(block))],
+    ], event, colours);
   }
 
-  // However many things change between two pictures on the screen, the marks are drawn once.
-  frame() {
-    this.pending ??= requestAnimationFrame(() => {
-      this.pending = null;
-      this.marks();
-    });
-  }
-
-  marks() {
+  drawMarks() {
     const { query, key, maps, colours } = this.data;
     for (const name of maps) {
-      const plot = this.plots.get(name);
-      if (!plot) continue;
-      const { xaxis } = plot.gd._fullLayout ?? {};
-      const [low, high] = xaxis?.range ?? [0, 0];
-      const row = box(plot.gd, low, high, query - 0.5, query + 0.5);
-      const cell = key === null ? null : box(plot.gd, key - 0.5, key + 0.5, query - 0.5, query + 0.5, 5);
-      if (row) row.style.cssText += `border:1px solid ${colours.query}`;
-      if (cell) cell.style.cssText += `border:2px solid ${colours.query};box-shadow:0 0 0 1px ${colours.page}`;
-      plot.overlay.replaceChildren(...[row, cell].filter(Boolean));
+      const linked = this.figures.get(name);
+      if (!linked) continue;
+      const { figure, overlay } = linked;
+      const [left, right] = figure._fullLayout?.xaxis?.range ?? [0, 0];
+      const row = rectangle(
+        figure, [left, right, query - 0.5, query + 0.5], `border:1px solid ${colours.query}`,
+      );
+      const cell = key === null ? null : rectangle(
+        figure, [key - 0.5, key + 0.5, query - 0.5, query + 0.5],
+        `border:2px solid ${colours.query};box-shadow:0 0 0 1px ${colours.page}`, 5,
+      );
+      overlay.replaceChildren(...[row, cell].filter((mark) => mark !== null));
     }
   }
 }
+
+/**
+ * The first query and the first key of a cell, which stands for a block of both.
+ * @param {Point} cell
+ * @param {number} block
+ */
+export function firstPair({ x, y }, block) {
+  const half = (block - 1) / 2;
+  return { query: Math.round(y - half), key: Math.round(x - half) };
+}
+
+/**
+ * The tokens of a block, as a tooltip names them.
+ * @param {number} first
+ * @param {number} block
+ * @param {string[]} tokens
+ */
+export function tokensOf(first, block, tokens) {
+  const name = (/** @type {number} */ at) => `${tokens[at]} (${at})`;
+  return block > 1 ? `${name(first)} … ${name(Math.min(first + block, tokens.length) - 1)}` : name(first);
+}
+
+export default component((_, setState, /** @type {Data} */ data) => new Cells(setState, data));

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from mha_viz.app.browser import component_code
 from mha_viz.app.messages import escaped
 from mha_viz.app.view import View
 from mha_viz.figures.window import whole
@@ -16,10 +17,7 @@ _HERE = Path(__file__).parent
 _cells = st.components.v2.component(
     "mha_viz_cells",
     html='<div class="cells"\n aria-hidden="true"></div>',
-    js="\n".join(
-        file.read_text(encoding="utf-8")
-        for file in (_HERE.parents[1] / "widgets" / "overlay.js", _HERE / "cells.js")
-    ),
+    js=component_code(_HERE / "cells.js"),
 )
 Values = Callable[[], Array]
 
@@ -63,7 +61,7 @@ def picks(
             "query": view.token,
             "key": key,
             "tokens": list(view.trace.tokens),
-            "words": view.trace_key,
+            "trace_key": view.trace_key,
             "colours": {
                 "query": view.theme.query,
                 "page": view.theme.page,
@@ -111,7 +109,7 @@ def _choose_query(query: int) -> None:
 def _on_pick() -> None:
     state = st.session_state
     pick: dict[str, Any] | None = state["cells"].get("pick")
-    if not isinstance(pick, dict) or pick.get("words") != state.get("trace_key"):
+    if not isinstance(pick, dict) or pick.get("trace_key") != state.get("trace_key"):
         return
     state["cells_seq"] = int(pick.get("seq", 0))
     maps, block = state.get("cells_drawn", ({}, 1))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from mha_viz.app.browser import component_code
 from mha_viz.app.view import View
 from mha_viz.app.work import models
 from mha_viz.figures.theme import THEMES
@@ -19,14 +20,12 @@ _HERE = Path(__file__).parent
 _strip = st.components.v2.component(
     "mha_viz_strip",
     html=(
-        '<div class="lens">\n<div class="strip" role="listbox" aria-label="Tokens"></div>\n'
+        '<div class="token-strip">\n<div class="strip" role="listbox" aria-label="Tokens"></div>\n'
         '<div class="below"><div class="sentence" aria-live="polite"></div>'
         '<div class="legend"></div></div>\n</div>'
     ),
     css=(_HERE / "token_strip.css").read_text(encoding="utf-8"),
-    js="\n".join(
-        (_HERE / name).read_text(encoding="utf-8") for name in ("overlay.js", "token_strip.js")
-    ),
+    js=component_code(_HERE / "token_strip.js"),
 )
 
 
@@ -38,7 +37,7 @@ def token_strip(view: View) -> None:
         key="strip",
         data={
             "tokens": [[t.label, t.kind, explain(t), *t.span] for t in trace.details],
-            "words": view.trace_key,
+            "trace_key": view.trace_key,
             "pattern": pack(pattern),
             "n_layers": trace.n_layers,
             "n_heads": trace.n_heads,
@@ -80,6 +79,6 @@ def _on_focus() -> None:
     if focus.get("theme") in THEMES:
         state["theme"] = focus["theme"]
     state["at"] = str(focus.get("at"))
-    if focus.get("words") == state.get("trace_key"):
+    if focus.get("trace_key") == state.get("trace_key"):
         state["token"] = focus.get("token")
         state["window"] = focus.get("window")

@@ -10,6 +10,7 @@ import streamlit as st
 
 from mha_viz.analysis import dot_product
 from mha_viz.analysis.dot_product import Lines
+from mha_viz.app.browser import component_code
 from mha_viz.app.messages import notice
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
@@ -35,7 +36,7 @@ _lines = st.components.v2.component(
         '<button data-format="svg">SVG</button></div>\n</div>'
     ),
     css=(_HERE / "lines.css").read_text(encoding="utf-8"),
-    js="\n".join((_HERE / name).read_text(encoding="utf-8") for name in ("svg.js", "lines.js")),
+    js=component_code(_HERE / "lines.js"),
 )
 HEADS = 8  # as many as there are colours that can be told apart
 ROW = 8  # lines of a token and a head, at most
@@ -163,7 +164,7 @@ def _draw(view: View, heads: list[Head], sent: list[Lines], direction: str) -> N
         key="lines",
         data={
             "tokens": list(view.trace.tokens),
-            "words": view.trace_key,
+            "trace_key": view.trace_key,
             "heads": [
                 {"name": Head(layer, head).label, "lines": pack(one), "at_rest": len(few)}
                 for (layer, head), one, few in zip(heads, sent, at_rest, strict=True)
@@ -194,7 +195,7 @@ def _pinned(view: View) -> dict[str, Any] | None:
 def _on_pin() -> None:
     state = st.session_state
     pin: dict[str, Any] | None = state["lines"].get("pin")
-    if not isinstance(pin, dict) or pin.get("words") != state.get("trace_key"):
+    if not isinstance(pin, dict) or pin.get("trace_key") != state.get("trace_key"):
         return
     state["lines_seq"] = int(pin.get("seq", 0))
     pinned = pin.get("pinned")

@@ -1,0 +1,86 @@
+// @ts-check
+// The sentence under the strip: what a token looks at, and which tokens look at it.
+
+import { element } from "../../browser/dom.js";
+import { shorten, tokenNode } from "../../browser/token_label.js";
+import { LEAST_SHOWN } from "./pattern.js";
+
+/** @import { Palette } from "../../browser/colours.js" */
+/** @import { Pattern, Weighted } from "./pattern.js" */
+
+const NAMED = 3; // tokens in each half
+const LABEL_LENGTH = 16;
+
+/**
+ * The tokens that a half of the sentence names, and what it says where there are none.
+ * @typedef {{ named: Weighted[], nothing: string }} Half
+ */
+
+/**
+ * @param {number} query
+ * @param {Pattern} pattern
+ * @returns {Half}
+ */
+export function looksAt(query, pattern) {
+  return {
+    named: pattern.strongestKeys(query, NAMED),
+    nothing: `many tokens, none above ${LEAST_SHOWN}`,
+  };
+}
+
+/**
+ * @param {number} key
+ * @param {Pattern} pattern
+ * @returns {Half}
+ */
+export function lookedAtBy(key, pattern) {
+  const last = key === pattern.length - 1;
+  return {
+    named: pattern.strongestQueries(key, NAMED),
+    nothing: last ? "no token (it is the last one)" : `no token above ${LEAST_SHOWN}`,
+  };
+}
+
+/**
+ * The sentence about the token at a position.
+ * @param {number} position
+ * @param {Pattern} pattern
+ * @param {string[]} labels
+ * @param {Palette} palette
+ */
+export function sentence(position, pattern, labels, palette) {
+  const name = (/** @type {number} */ at) => shorten(labels[at], LABEL_LENGTH);
+  const asQuery = element("span", "part");
+  asQuery.append(
+    square(palette.accent), " ", tokenNode("b", name(position), position),
+    element("b", "", " looks at "), ...list(looksAt(position, pattern), name),
+  );
+  const asKey = element("span", "part keys");
+  asKey.append(
+    square(palette.key), " ", element("b", "", "looked at by "),
+    ...list(lookedAtBy(position, pattern), name),
+  );
+  return [asQuery, asKey];
+}
+
+/** @param {Half} half @param {(position: number) => string} name */
+function list({ named, nothing }, name) {
+  if (!named.length) return [nothing];
+  return named.map(([position, weight]) => {
+    const pair = element("span", "pair");
+    pair.append(tokenNode("span", name(position), position), ` ${twoDigits(weight)}`);
+    return pair;
+  });
+}
+
+/** @param {string} colour */
+function square(colour) {
+  const node = element("span", "square");
+  node.style.background = colour;
+  return node;
+}
+
+/** @param {number} weight */
+function twoDigits(weight) {
+  return weight >= 0.995 ? "1" : weight.toFixed(2);
+}

@@ -1,0 +1,18 @@
+// @ts-check
+// Half of a surrogate pair cannot be sent to a server: the whole text would be lost. Every text area
+// gets U+FFFD in its place, before Streamlit reads it.
+
+const page = /** @type {{ mhaVizWellFormed?: boolean }} */ (/** @type {unknown} */ (globalThis));
+
+/** Watches the text areas of the page, once however often it is called. */
+export function keepTextWellFormed() {
+  if (page.mhaVizWellFormed || !("toWellFormed" in String.prototype)) return;
+  page.mhaVizWellFormed = true;
+  // React replaces `value` on the element itself; only the prototype's setter makes it see a change.
+  const setValue = Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value")?.set;
+  document.addEventListener("input", ({ target }) => {
+    if (target instanceof HTMLTextAreaElement && !target.value.isWellFormed()) {
+      setValue?.call(target, target.value.toWellFormed());
+    }
+  }, true);
+}
