@@ -74,13 +74,13 @@ def test_the_sentence_under_the_lens_says_when_its_last_word_came_first(
     told = re.sub("<[^>]*>", "", html(page(expects="Logit lens", token=str(position))))
     earlier = ["at the embedding", *(f"after L{i}" for i in range(len(says) - 1))]
     if not any(says[:-1]):
-        assert "; no earlier layer does." in told
+        assert "No earlier layer has it on top." in told
     elif says[-2]:
         held = next(i for i in range(len(says)) if all(says[i:]))
-        assert f"; the lens does {earlier[held]} and ever since." in told
+        assert f"The lens has it on top {earlier[held]} and in every later row." in told
     else:
         did = ", ".join(name for name, said in zip(earlier, says[:-1], strict=False) if said)
-        assert f"; the lens did {did}, and {earlier[len(says) - 2]} it does not." in told
+        assert f"The lens also has it on top {did}, but not {earlier[len(says) - 2]}." in told
 
 
 # --- every position -------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ def test_every_position_names_what_the_model_expects_and_what_follows(bundled: M
     assert rows[4] == [*(f"{rank:,}" for rank in found.ranks[:-1]), ""]
     assert rows[6][:-1] == [f"{loss:.2f}" for loss in found.losses[:-1]]
     loss = float(np.nanmean(found.losses))
-    assert f"<b>{loss:.3f}</b> nats a token, mean over 16" in html(test)
+    assert f"<b>{loss:.3f}</b> nats per token over 16" in html(test)
     assert f"perplexity <b>{math.exp(loss):,.1f}</b>" in html(test)
 
 
@@ -118,12 +118,12 @@ def test_a_long_text_is_drawn_around_the_pinned_token_and_says_so(bundled: Model
     n = bundled.trace(LONG).n_tokens
     test = page(text=LONG, token="100")
     assert not test.exception
-    assert f"Positions 91 to 108 of {n} are drawn." in html(test)
+    assert f"Showing positions 91 to 108 of {n}." in html(test)
     button(test, "Earlier").click()
-    assert "Positions 73 to 90" in html(finished(test.run()))
+    assert "Showing positions 73 to 90" in html(finished(test.run()))
     assert test.query_params["token"] == "82"
     test.slider(key="position").set_value(n - 1)
-    assert f"Positions {n - 18} to {n - 1}" in html(finished(test.run()))
+    assert f"Showing positions {n - 18} to {n - 1}" in html(finished(test.run()))
 
 
 def test_the_least_expected_token_can_be_gone_to(bundled: Model) -> None:
@@ -155,7 +155,7 @@ def test_the_lens_names_the_top_token_of_each_layer(bundled: Model) -> None:
         wanted = name(bundled, layer.ids[-1, 0])
         assert row[-1] in (wanted, f"<b>{wanted}</b>")
     assert rows[4][-1] == "<b>·ring</b>", "bold is what the model ends with"
-    assert "At <b>·golden</b> (16) the model puts <b>·ring</b> first" in html(test)
+    assert "At <b>·golden</b> (16), the model's top token is <b>·ring</b>" in html(test)
     assert f"after L3 ·ring {layers[-1].probabilities[-1, 0]:.2f}" in " ".join(alts(test))
 
 
@@ -193,10 +193,11 @@ def test_the_steps_are_those_of_the_model(bundled: Model) -> None:
     assert not test.exception
     assert said(test) == ""
     step = made[3]
-    words = test.markdown[-1].value.replace("\\", "")
-    assert f"Position 20 becomes **{name(bundled, step.token)}**" in words
-    assert f"The filters left {step.n_possible} token" in words
-    assert "The step read 1 token; 19 were in the cache." in words
+    summary = next(m.value for m in test.markdown if m.value.startswith("Position"))
+    words = summary.replace("\\", "")
+    assert f"Position 20: **{name(bundled, step.token)}**" in words
+    assert f"top-p, {step.n_possible} candidate" in words
+    assert "This step computed 1 token and read 19 from the cache." in words
     chart = figures(test)[-1]
     assert [bars["name"] for bars in chart["data"]] == ["the model", "drawn from"]
     for bars, values in zip(chart["data"], (step.p_model, step.p_sampling), strict=True):
@@ -233,7 +234,7 @@ def test_words_of_ones_own_are_asked_one_by_one(bundled: Model) -> None:
     ids = bundled.trace(DEFAULT).token_ids
     given, _ = bundled.encode(" ring and a crown.")
     made = list(score_continuation(bundled, ids, given))
-    test = page(expects="Generate", go_on="own continuation", own=" ring and a crown.")
+    test = page(expects="Generate", go_on="your own", own=" ring and a crown.")
     assert not test.exception
     assert said(test) == ""
     loss = sum(step.loss for step in made)
@@ -242,12 +243,12 @@ def test_words_of_ones_own_are_asked_one_by_one(bundled: Model) -> None:
     power = math.floor(-loss / math.log(10))
     assert f"{math.exp(-loss) / 10**power:.2f} × 10⁻⁶" in html(test)
     assert power == -6
-    test = page(expects="Generate", go_on="own continuation", own="crown")
+    test = page(expects="Generate", go_on="your own", own="crown")
     assert "continues the last word" in " ".join(c.value for c in test.caption)
 
 
 def test_the_continuation_becomes_the_text_of_every_page() -> None:
-    test = page(expects="Generate", go_on="own continuation", own=" ring, <b>said</b> $he$ & 😀.")
+    test = page(expects="Generate", go_on="your own", own=" ring, <b>said</b> $he$ & 😀.")
     assert not test.exception
     button(test, "Use as text").click()
     test = finished(test.run())
@@ -261,7 +262,7 @@ def test_the_end_of_the_positions_is_told(bundled: Model) -> None:
     assert n < 1024
     room = 1024 - n
     test = page(expects="Generate", text=text, n_more="24")
-    assert f"it goes on by {room} in place of 24" in said(test)
+    assert f"only {room} of 24 new tokens fit" in said(test)
     assert f"<b>{room}</b> tokens" in html(test)
     test = page(expects="Generate", text="king " * 1100)
     assert "fills all 1,024 positions" in said(test)
@@ -314,7 +315,7 @@ def test_the_numbers_are_those_of_the_model(
     page(expects="Logit lens")
     rows = read(files["logit_lens.csv"])
     layers = list(lens(bundled, ids))
-    assert [float(r["p 1"]) for r in rows if r["after"] == "after L2"] == pytest.approx(
+    assert [float(r["p 1"]) for r in rows if r["layer"] == "after L2"] == pytest.approx(
         layers[3].probabilities[:, 0]
     )
     assert len(rows) == 5 * 17
@@ -322,7 +323,7 @@ def test_the_numbers_are_those_of_the_model(
     made = list(continue_text(bundled, ids, 5))
     rows = read(files["continuation.csv"])
     assert [int(r["id"]) for r in rows if r["taken"] == "1"] == [step.token for step in made]
-    row = list(map(float, list(read(files["looks_L1H3.csv"])[4].values())[1:]))
+    row = list(map(float, list(read(files["attention_L1H3.csv"])[4].values())[1:]))
     assert row == pytest.approx(attention_row(bundled, made[4], 1, 3))
 
 

@@ -1,18 +1,16 @@
-"""The Next token page: what the model expects, after which layer, and how the text goes on."""
+"""The Next token page: predictions at every position and every layer, and the text continued."""
 
-from mha_viz.app.pages.next_token.generate import show as show_continuation
-from mha_viz.app.pages.next_token.lens import show as show_lens
-from mha_viz.app.pages.next_token.positions import show as show_positions
+from mha_viz.app.pages.next_token import generate, lens, positions
 from mha_viz.app.view import View
 from mha_viz.app.widgets.choices import choose_part
 
 PARTS = {
-    "Every position": show_positions,
-    "Logit lens": show_lens,
-    "Generate": show_continuation,
+    "Every position": positions.show,
+    "Logit lens": lens.show,
+    "Generate": generate.show,
 }
 
 
 def show(view: View) -> None:
-    """The chosen part."""
+    """The selected tab."""
     PARTS[choose_part(PARTS, "expects")](view)

@@ -1,4 +1,4 @@
-"""The Go on part: the text goes on, token by token, drawn by the model or given by the visitor."""
+"""The Generate tab: the text continued token by token, by the model or by the user."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -7,116 +7,110 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from mha_viz.analysis import predictions
 from mha_viz.analysis.generation import GREEDY, Sampling
-from mha_viz.analysis.predictions import Step
+from mha_viz.analysis.predictions import (
+    Step,
+    attention_row,
+    continue_text,
+    score_continuation,
+)
 from mha_viz.app.messages import escaped, notice, plain, problem
-from mha_viz.app.pages.next_token.common import names, table_button
+from mha_viz.app.pages.next_token.token_labels import labels
 from mha_viz.app.view import View
-from mha_viz.app.widgets.caption import caption, model_name
+from mha_viz.app.widgets.caption import caption, metrics, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.chips import Chip, chips
 from mha_viz.app.widgets.choices import check_link, number_input, segmented_control
+from mha_viz.app.widgets.download_buttons import download_csv
 from mha_viz.app.widgets.stepper import steps
 from mha_viz.app.work.progress import Reporter, results
 from mha_viz.errors import HeadNotFound, MhaVizError
+from mha_viz.export import table_csv
 from mha_viz.figures.candidates import candidates_figure, height, told
 from mha_viz.figures.scale import position
 
-WAYS = ["greedy", "sample", "own continuation"]
-MOST_NEW = 100
-FIRST_NEW = 24
-MOST_OWN = 400  # characters of a continuation that is given
-CANDIDATES = 8
-SHOWN = 72  # tokens so far that are drawn
-WORTH_A_NUMBER = 0.02  # weights below have none
-RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+MODES = ["greedy", "sample", "your own"]
+MOST_NEW, FIRST_NEW = 100, 24  # new tokens: at most, and to begin with
+MOST_CHARACTERS = 400  # of the user's own continuation
+N_CANDIDATES = 8
+MOST_KEYS = 72  # tokens that are drawn with their attention weights
+LEAST_WEIGHT = 0.02  # of a token that is coloured and has its weight written below
+SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """How the text goes on: drawn by `sampling`, or, without it, as `given`."""
+class Continuation:
+    """What to add to the text: `n` sampled tokens or, without `sampling`, the tokens `given`."""
 
     n: int
     sampling: Sampling | None
     given: tuple[int, ...] = ()
 
     @property
-    def filters(self) -> bool:
-        """Whether what is drawn from differs from what the model says."""
+    def is_filtered(self) -> bool:
+        """Whether tokens are drawn from other probabilities than the model's."""
         return self.sampling is not None and self.sampling.temperature > 0
 
 
 def show(view: View) -> None:
-    """The choices, the tokens one after the other, and what can be done with them."""
-    limit, T = view.model.config.n_positions, view.trace.n_tokens
-    room = limit - T
-    plan = _plan(view)
-    if plan is None:
+    """The choices, each new token with its candidates and attention, and the downloads."""
+    continuation = _choose(view)
+    if continuation is None:
         return
-    if room < 1:
-        notice(
-            f"The text fills all {limit:,} positions of {model_name(view)}: nothing can follow. "
-            "Shorten it."
-        )
-        return
-    if plan.n > room:
-        notice(
-            f"{model_name(view)} reads {limit:,} positions, and the text has {T:,} tokens: it goes "
-            f"on by {room:,} in place of {plan.n:,}."
-        )
-    made = _made(view, plan, min(plan.n, room))
+    n = _n_that_fit(view, continuation)
+    made = _steps(view, continuation, n) if n else []
     if not made:
         return
-    labels = [token.label for token in view.model.read([*view.trace.token_ids, *_ids(made)])]
-    _score(made)
-    steps("Token", "went", len(made), lambda at: _step(view, plan, made, labels, at))
-    _take(view, made)
+    tokens = labels(view, [*view.trace.token_ids, *(step.token for step in made)])
+    _metrics(made)
+    steps("Token", "went", len(made), lambda i: _step(view, continuation, made, tokens, i))
+    _actions(view, made)
 
 
-def _plan(view: View) -> Plan | None:
-    """What the visitor asks for; None while there is nothing to do."""
+def _choose(view: View) -> Continuation | None:
+    """What the user asks for; None while their own continuation is missing or unusable."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        way = segmented_control("The next token is", WAYS, WAYS[0], "go_on")
-        if way != WAYS[2]:
+        mode = segmented_control("Continuation", MODES, MODES[0], "go_on")
+        if mode != MODES[2]:
             n = number_input("New tokens", 1, MOST_NEW, FIRST_NEW, "n_more")
-            return Plan(n, GREEDY if way == WAYS[0] else _sampling(view))
+            return Continuation(n, GREEDY if mode == MODES[0] else _sampling(view))
         text = st.text_input(
-            "How it goes on", key="own", bind="query-params", max_chars=MOST_OWN,
-            placeholder="a space, and then  ring",
-            help="Read as typed, right after the text: a space first, unless it continues a word",
-        )  # fmt: skip
+            "Your continuation",
+            key="own",
+            bind="query-params",
+            max_chars=MOST_CHARACTERS,
+            placeholder=" ring and a crown",
+            help="Added to the text as typed. Start with a space unless it continues a word.",
+        )
     return _own(view, text or "")
 
 
 def _sampling(view: View) -> Sampling:
-    temperature = _decimal("Temperature", 0.0, 5.0, 0.8, "temperature")
-    top_k = number_input("Top-k (0: all)", 0, view.model.config.vocab_size, 40, "top_k")
-    top_p = _decimal("Top-p", 0.05, 1.0, 0.95, "top_p")
+    temperature = _decimal_input("Temperature", 0.0, 5.0, 0.8, "temperature")
+    top_k = number_input("Top-k (0 = all)", 0, view.model.config.vocab_size, 40, "top_k")
+    top_p = _decimal_input("Top-p", 0.05, 1.0, 0.95, "top_p")
     seed = number_input("Seed", 0, 999_999, 0, "draw")
     return Sampling(temperature, top_k, top_p, seed)
 
 
-def _decimal(label: str, low: float, high: float, first: float, key: str) -> float:
-    """A number that the link carries; what does not fit gets a word."""
-    chosen = float(
-        st.number_input(
-            label, low, high, first, step=0.05, key=key, bind="query-params", width=130
-        )
-    )  # fmt: skip
-    asked = str(st.session_state.get("link", {}).get(key, ""))
+def _decimal_input(label: str, low: float, high: float, first: float, key: str) -> float:
+    """A number that the link carries; warns if the link's value is not available."""
+    value = float(
+        st.number_input(label, low, high, first, 0.05, key=key, bind="query-params", width=130)
+    )
+    in_link = str(st.session_state.get("link", {}).get(key, ""))
     try:
-        taken = asked if math.isclose(float(asked), chosen) else f"{chosen:g}"
+        same = math.isclose(float(in_link), value)  # 0.8 and 0.80 are one value
     except ValueError:
-        taken = f"{chosen:g}"
-    check_link(key, taken)
-    return chosen
+        same = False
+    check_link(key, in_link if same else f"{value:g}")
+    return value
 
 
-def _own(view: View, text: str) -> Plan | None:
+def _own(view: View, text: str) -> Continuation | None:
     check_link("own", text, shown=text or "nothing")
     if not text:
-        st.caption("Type how the text goes on; each of its tokens is then asked for in turn.")
+        st.caption("Type a continuation; the model then scores its tokens one by one.")
         return None
     try:
         ids, _ = view.model.encode(text)
@@ -125,198 +119,242 @@ def _own(view: View, text: str) -> Plan | None:
         return None
     special = view.model.read(ids)[0].kind == "special"
     if not (special or text[0].isspace() or view.trace.text[-1:].isspace()):
-        st.caption("It begins without a space, so it continues the last word of the text.")
-    return Plan(len(ids), None, tuple(ids))
+        st.caption("It starts without a space, so it continues the last word of the text.")
+    return Continuation(len(ids), None, tuple(ids))
 
 
-def _made(view: View, plan: Plan, n: int) -> list[Step]:
+def _n_that_fit(view: View, continuation: Continuation) -> int:
+    """How many of the new tokens fit into the model's context, with a message if not all do."""
+    limit, T = view.model.config.n_positions, view.trace.n_tokens
+    n = min(continuation.n, limit - T)
+    if n < 1:
+        notice(
+            f"The text fills all {limit:,} positions of {model_name(view)}, so nothing can follow. "
+            "Shorten the text."
+        )
+    elif n < continuation.n:
+        notice(
+            f"The context of {model_name(view)} holds {limit:,} tokens and the text has {T:,}, so "
+            f"only {n:,} of {continuation.n:,} new tokens fit."
+        )
+    return max(n, 0)
+
+
+def _steps(view: View, continuation: Continuation, n: int) -> list[Step]:
+    """The steps that are computed so far."""
     model, ids = view.model, view.trace.token_ids
-    k = min(CANDIDATES, model.config.vocab_size)
+    k = min(N_CANDIDATES, model.config.vocab_size)
 
     def work(report: Reporter) -> Iterator[Step]:
-        if plan.sampling is None:
-            yield from predictions.score_continuation(
-                model, ids, plan.given, n_candidates=k, on_progress=report
-            )
-        else:
-            yield from predictions.continue_text(
-                model, ids, n, sampling=plan.sampling, n_candidates=k, on_progress=report
-            )
+        if continuation.sampling is None:
+            given = continuation.given
+            return score_continuation(model, ids, given, n_candidates=k, on_progress=report)
+        sampling = continuation.sampling
+        return continue_text(model, ids, n, sampling=sampling, n_candidates=k, on_progress=report)
 
-    made, _ = results(f"go on {view.trace_key} {plan}", work, total=n, what="tokens", lane="go on")
+    name = f"continuation {view.trace_key} {continuation}"
+    made, _ = results(name, work, total=n, what="tokens", lane="continuation")
     return made
 
 
-def _ids(made: Sequence[Step]) -> list[int]:
-    return [step.token for step in made]
-
-
-def _score(made: Sequence[Step]) -> None:
-    """What the model makes of the whole continuation."""
-    nats = sum(step.loss for step in made)
-    first = sum(step.rank == 1 for step in made)
-    several = "s" * (len(made) != 1)
-    st.html(
-        f'<div class="score"><span><b>{len(made)}</b> token{several}</span><span>probability of '
-        f"all together <b>{_power(nats)}</b></span><span>loss <b>{nats / len(made):.3f}</b> nats a "
-        f"token</span><span><b>{first}</b> of them the likeliest</span></div>"
+def _metrics(made: Sequence[Step]) -> None:
+    """How probable the whole continuation is."""
+    n, nats = len(made), sum(step.loss for step in made)
+    metrics(
+        f"<b>{n}</b> token{'s' * (n != 1)}",
+        f"joint probability <b>{_scientific(nats)}</b>",
+        f"mean loss <b>{nats / n:.3f}</b> nats per token",
+        f"<b>{sum(step.rank == 1 for step in made)}</b> of {n} are the model's top token",
     )
 
 
-def _power(nats: float) -> str:
-    """The exponential of -`nats` in three digits, times a power of ten where it is small."""
+def _scientific(nats: float) -> str:
+    """e^−nats in three digits, with a power of ten if it is small."""
     if nats < math.log(1e3):
         return f"{math.exp(-nats):.3f}"
-    digits = -nats / math.log(10)
-    power = math.floor(digits)
-    return f"{10 ** (digits - power):.2f} × 10⁻{str(-power).translate(RAISED)}"
+    exponent = -nats / math.log(10)
+    power = math.floor(exponent)
+    return f"{10 ** (exponent - power):.2f} × 10⁻{str(-power).translate(SUPERSCRIPT)}"
 
 
-def _step(view: View, plan: Plan, made: Sequence[Step], labels: Sequence[str], at: int) -> None:
-    step = made[min(at, len(made) - 1)]
+def _step(
+    view: View, continuation: Continuation, made: Sequence[Step], tokens: Sequence[str], i: int
+) -> None:
+    """The new tokens, and how the selected one came about."""
+    step = made[min(i, len(made) - 1)]
     caption(
-        "How it goes on",
-        "the new tokens, each on the probability that the model gave it; framed: the chosen step.",
+        "New tokens",
+        "Each with the probability p that the model gave it. Colour: √ p. Outlined: selected step.",
     )
-    first = made[0].position
-    chips(
-        [
-            Chip(
-                labels[one.position], told(one.probability).removeprefix("0"),
-                one.probability**0.5, outlined=one is step,
-                tooltip=f"position {one.position}, probability {one.probability:.4g}, "
-                f"rank {one.rank:,}",
-            )
-            for one in made
-        ],
-        view.theme,
-    )  # fmt: skip
-    st.markdown(_sentence(plan, step, labels, first))
+    chips([_new_token(other, tokens, selected=other is step) for other in made], view.theme)
+    st.markdown(_summary(continuation, step, tokens, n_text=made[0].position))
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        _candidates(view, plan, step)
+        _candidates(view, continuation, step)
     with right:
-        _looks(view, step, labels)
+        _attention(view, step, tokens)
 
 
-def _sentence(plan: Plan, step: Step, labels: Sequence[str], first: int) -> str:
-    how = "the likeliest" if step.rank == 1 else f"rank {step.rank:,}"
-    found = (
-        f"Position {step.position:,} becomes **{plain(labels[step.position])}**: probability "
-        f"{_power(step.loss)}, {how}."
+def _new_token(step: Step, tokens: Sequence[str], *, selected: bool) -> Chip:
+    p = step.probability
+    return Chip(
+        tokens[step.position],
+        told(p).removeprefix("0"),
+        p**0.5,
+        outlined=selected,
+        tooltip=f"position {step.position}, probability {p:.4g}, rank {step.rank:,}",
     )
-    if plan.filters:
-        after = float(step.p_sampling[step.ids.tolist().index(step.token)])
-        found += (
-            f" The filters left {step.n_possible:,} token{'s' * (step.n_possible != 1)}; it was "
-            f"drawn with {after:.3f}."
+
+
+def _summary(continuation: Continuation, step: Step, tokens: Sequence[str], *, n_text: int) -> str:
+    """How the step's token was chosen and what was computed; `n_text` tokens came before all."""
+    rank = "the most likely token" if step.rank == 1 else f"rank {step.rank:,}"
+    token = plain(tokens[step.position])
+    sentences = [
+        f"Position {step.position:,}: **{token}**, probability {_scientific(step.loss)}, {rank}."
+    ]
+    if continuation.is_filtered:
+        p, n = float(step.p_sampling[_taken(step)]), step.n_possible
+        sentences.append(
+            f"After temperature, top-k and top-p, {n:,} candidate{'s' * (n != 1)} remained; this "
+            f"token was drawn with probability {p:.3f}."
         )
-    text = f"all {first:,} tokens of the text" if first > 1 else "the one token of the text"
-    if step.position == first:
-        return f"{found} The step read {text} into the cache."
-    return f"{found} The step read 1 token; {step.position - 1:,} were in the cache."
+    if step.position == n_text:
+        text = f"all {n_text:,} tokens" if n_text > 1 else "the only token"
+        sentences.append(f"This step computed {text} of the text and filled the cache.")
+    else:
+        n_cached = step.position - 1
+        sentences.append(f"This step computed 1 token and read {n_cached:,} from the cache.")
+    return " ".join(sentences)
 
 
-def _candidates(view: View, plan: Plan, step: Step) -> None:
-    words = "the likeliest tokens, framed the one that was taken"
-    if plan.filters:
-        words += "; grey: what the model says, violet: after temperature, top-k and top-p"
-    caption("What it was chosen from", f"{words}.")
-    labels = names(view, step.ids.tolist())
-    after = step.p_sampling.tolist() if plan.filters else None
+def _taken(step: Step) -> int:
+    """The row of the token that was taken, among the candidates."""
+    return int(np.flatnonzero(step.ids == step.token)[0])
+
+
+def _candidates(view: View, continuation: Continuation, step: Step) -> None:
+    """The most likely tokens, with their probabilities before and after the filters."""
+    filters = " Grey: the model. Violet: after temperature, top-k and top-p."
+    caption(
+        "Candidates",
+        "The most likely tokens and their probabilities. Outlined: the token that was taken."
+        f"{filters if continuation.is_filtered else ''}",
+    )
+    names = labels(view, step.ids.tolist())
+    before = step.p_model.tolist()
+    after = step.p_sampling.tolist() if continuation.is_filtered else None
     chart(
-        candidates_figure(
-            labels, step.p_model.tolist(), after, step.ids.tolist().index(step.token), view.theme,
-            sizes=view.sizes,
-        ),
+        candidates_figure(names, before, after, _taken(step), view.theme, sizes=view.sizes),
         key="candidates",
-        height=height(CANDIDATES + 1),  # whatever the step, so that nothing below moves
+        height=height(N_CANDIDATES + 1),  # the same for every step, so that nothing below moves
         alt="; ".join(
-            f"{label} {before:.3f}" + (f", drawn from {now:.3f}" if plan.filters else "")
-            for label, before, now in zip(labels, step.p_model, step.p_sampling, strict=True)
+            f"{name} {p:.3f}" + (f", {after[row]:.3f} after the filters" if after else "")
+            for row, (name, p) in enumerate(zip(names, before, strict=True))
         ),
-    )  # fmt: skip
+    )
 
 
-def _looks(view: View, step: Step, labels: Sequence[str]) -> None:
-    """Where the chosen head of the newest token looked."""
-    asks = step.position - 1
+def _attention(view: View, step: Step, tokens: Sequence[str]) -> None:
+    """What the newest token at this step looks at, in the selected head."""
     try:
-        weights = predictions.attention_row(view.model, step, view.layer, view.head)
+        weights = attention_row(view.model, step, view.layer, view.head)
     except HeadNotFound as error:
         problem(str(error))
         return
-    first = max(0, step.position - SHOWN)
-    left_out = (
-        f" Positions 0 to {first - 1:,} hold {weights[:first].sum():.2f} and are not drawn."
-        if first else ""
-    )  # fmt: skip
+    query = step.position - 1
+    first = max(0, step.position - MOST_KEYS)
+    hidden = (
+        f" Positions 0 to {first - 1:,} (total weight {weights[:first].sum():.2f}) are not drawn."
+        if first
+        else ""
+    )
     caption(
         f"Where {view.at.label} looked",
-        f"how much {escaped(labels[asks])} ({asks:,}), framed, the newest token then, looks at "
-        f"each so far: its query against the keys in the cache; adds up to 1.{left_out}",
+        f"How much {escaped(tokens[query])} ({query:,}, outlined), the newest token at this step, "
+        "looks at each token so far: its query against the cached keys. The weights add up to 1."
+        f"{hidden}",
     )
-    places = position(weights[None], view.scale, first_query=asks)[0]
+    colours = position(weights[None], view.scale, first_query=query)[0]
     chips(
         [
             Chip(
-                labels[i],
-                f"{weights[i]:.2f}".removeprefix("0") if weights[i] >= WORTH_A_NUMBER else "",
-                float(places[i]) if weights[i] >= WORTH_A_NUMBER else None,
-                outlined=i == asks, dimmed=i == 0 and view.dim_sink,
-                tooltip=f"position {i}, weight {weights[i]:.3f}",
+                tokens[key],
+                f"{weights[key]:.2f}".removeprefix("0") if weights[key] >= LEAST_WEIGHT else "",
+                float(colours[key]) if weights[key] >= LEAST_WEIGHT else None,
+                outlined=key == query,
+                dimmed=key == 0 and view.dim_sink,
+                tooltip=f"position {key}, weight {weights[key]:.3f}",
             )
-            for i in range(first, step.position)
+            for key in range(first, step.position)
         ],
         view.theme,
-    )  # fmt: skip
-    best = np.argsort(-weights, kind="stable")[:3].tolist()
-    said = ", ".join(f"{escaped(labels[i])} ({i:,}) {told(weights[i])}" for i in best)
-    st.html(f'<div class="caption">It looks most at <b>{said}</b>.</div>')
+    )
+    strongest = np.argsort(-weights, kind="stable")[:3].tolist()
+    keys = ", ".join(f"{escaped(tokens[key])} ({key:,}) {told(weights[key])}" for key in strongest)
+    st.html(f'<div class="caption">It looks most at <b>{keys}</b>.</div>')
 
 
-def _take(view: View, made: Sequence[Step]) -> None:
-    """The text with its continuation, and the numbers."""
+def _actions(view: View, made: Sequence[Step]) -> None:
+    """Buttons that continue with the longer text, and that download what was computed."""
+    new = view.model.read([step.token for step in made])
+    text = view.trace.text + b"".join(t.bytes for t in new).decode("utf-8", "replace")
     with st.container(horizontal=True):
-        pieces = view.model.read(_ids(made))
-        whole = view.trace.text + b"".join(p.bytes for p in pieces).decode("utf-8", "replace")
         st.button(
-            "Use as text", on_click=_use, args=(whole,), key="use_as_text",
+            "Use as text",
+            on_click=_use_as_text,
+            args=(text,),
+            key="use_as_text",
             icon=":material/edit_note:",
-            help="Text and continuation go into the text box; it is cut into tokens anew",
-        )  # fmt: skip
-        table_button("continuation.csv", lambda: _candidates_table(view, made), "Steps as CSV")
+            help="Puts text and continuation into the text box, where they are tokenised again",
+        )
+        download_csv(
+            "Download steps (CSV)",
+            "continuation.csv",
+            lambda: table_csv(*_candidates_table(view, made)),
+        )
         if view.head in view.model.config.kept_heads(view.layer):
-            table_button(
-                f"looks_{view.at.key}.csv", lambda: _looks_table(view, made), "Attention as CSV"
+            download_csv(
+                "Download attention (CSV)",
+                f"attention_{view.at.key}.csv",
+                lambda: table_csv(*_attention_table(view, made)),
             )
 
 
-def _use(text: str) -> None:
+def _use_as_text(text: str) -> None:
     st.session_state["text"] = text
-    st.session_state["went"] = 1  # of what follows that text
+    st.session_state["went"] = 1  # the first step after the new text
 
 
 def _candidates_table(view: View, made: Sequence[Step]) -> tuple[list[str], list[list[object]]]:
-    header = ["position", "candidate", "id", "taken", "p", "p drawn from", "rank of the taken"]
-    rows: list[list[object]] = []
-    for step in made:
-        labels = names(view, step.ids.tolist())
-        for token, label, before, after in zip(
-            step.ids.tolist(), labels, step.p_model, step.p_sampling, strict=True
-        ):
-            rows.append(
-                [step.position, label, token, int(token == step.token), float(before),
-                 float(after), step.rank]
-            )  # fmt: skip
+    header = ["position", "candidate", "id", "taken", "p", "p after filters", "rank of taken"]
+    rows: list[list[object]] = [
+        [
+            step.position,
+            name,
+            token,
+            int(token == step.token),
+            float(p),
+            float(p_sampling),
+            step.rank,
+        ]
+        for step in made
+        for name, token, p, p_sampling in zip(
+            labels(view, step.ids.tolist()),
+            step.ids.tolist(),
+            step.p_model,
+            step.p_sampling,
+            strict=True,
+        )
+    ]
     return header, rows
 
 
-def _looks_table(view: View, made: Sequence[Step]) -> tuple[list[str], list[list[object]]]:
-    """A row a step: the position that it made, and how much the one before looked at each."""
+def _attention_table(view: View, made: Sequence[Step]) -> tuple[list[str], list[list[object]]]:
+    """For each new position, the weights of the token before it, which predicted it."""
     header = ["position", *map(str, range(made[-1].position))]
-    rows: list[list[object]] = []
-    for step in made:
-        weights = predictions.attention_row(view.model, step, view.layer, view.head)
-        rows.append([step.position, *map(float, weights)])
+    rows: list[list[object]] = [
+        [step.position, *map(float, attention_row(view.model, step, view.layer, view.head))]
+        for step in made
+    ]
     return header, rows

@@ -1,4 +1,4 @@
-"""The Every position part: what the model expects after each token, and what did follow."""
+"""The “Every position” tab: the prediction after each token, and the actual next token."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -8,158 +8,168 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from mha_viz.analysis import predictions
-from mha_viz.analysis.predictions import POSITIONS, Predictions
+from mha_viz.analysis.predictions import POSITIONS, Predictions, join, predict
 from mha_viz.app.messages import plain
-from mha_viz.app.pages.next_token.common import (
-    COLUMNS,
-    drawn,
-    following,
-    in_rows,
-    names,
-    next_ids,
-    pairs,
-    pin,
-    share,
-    table_button,
-    tokens_box,
-    window,
+from mha_viz.app.pages.next_token.position_window import (
+    MOST,
+    note,
+    select_token,
+    visible_positions,
+)
+from mha_viz.app.pages.next_token.scrolling_grid import scrolling_grid
+from mha_viz.app.pages.next_token.token_labels import (
+    actual_next_ids,
+    actual_next_labels,
+    label_rows,
+    ranked_cells,
+    ranked_header,
+    two_digits,
 )
 from mha_viz.app.view import View
-from mha_viz.app.widgets.caption import caption
+from mha_viz.app.widgets.caption import caption, metrics
 from mha_viz.app.widgets.choices import segmented_control
+from mha_viz.app.widgets.download_buttons import download_csv
 from mha_viz.app.work.progress import Reporter, results
-from mha_viz.figures.token_grid import Grid, height, token_grid
+from mha_viz.export import table_csv
+from mha_viz.figures.token_grid import Grid
 
-KEPT = 10  # likeliest tokens of each position
-SURPRISES = 5  # positions that are named in a long text
+N_RANKS = 10  # most likely tokens computed for each position
+N_SURPRISES = 5  # positions named for a long text
+LARGE_LOSS = 20  # nats; perplexities above are not written out
 
 
 def show(view: View) -> None:
-    """The table, and how well the model expected this text."""
-    seen_so_far = _expected(view)
-    if seen_so_far is None:
+    """The loss on this text, and the most likely next tokens beside the actual ones."""
+    predictions = _predictions(view)
+    if predictions is None:
         return
-    n = len(seen_so_far.ids)
-    _score(view, seen_so_far)
-    if n > COLUMNS:
-        _surprises(view, seen_so_far)
-    top = segmented_control("Likeliest", [3, 5, KEPT], 5, "likeliest")
-    _table(view, seen_so_far, window(view, n), top)
-    table_button("next_tokens.csv", lambda: _numbers(view, seen_so_far), "Numbers as CSV")
+    n = len(predictions.ids)
+    _metrics(predictions)
+    if n > MOST:
+        _surprises(view, predictions)
+    n_rows = segmented_control("Show top", [3, 5, N_RANKS], 5, "likeliest")
+    _grid(view, predictions, visible_positions(view, n), n_rows)
+    download_csv("Download CSV", "next_tokens.csv", lambda: table_csv(*_table(view, predictions)))
 
 
-def _expected(view: View) -> Predictions | None:
+def _predictions(view: View) -> Predictions | None:
+    """The predictions of the positions computed so far; None if there are none yet."""
     model, ids = view.model, view.trace.token_ids
 
     def work(report: Reporter) -> Iterator[Predictions]:
-        yield from predictions.predict(
-            model, ids, min(KEPT, model.config.vocab_size), on_progress=report
-        )
+        yield from predict(model, ids, min(N_RANKS, model.config.vocab_size), on_progress=report)
 
-    parts, _ = results(
-        f"expected {view.trace_key}", work, total=-(-len(ids) // POSITIONS),
-        what=f"parts of {POSITIONS} tokens", lane="positions"
-    )  # fmt: skip
-    return predictions.join(parts) if parts else None
+    n_batches = -(-len(ids) // POSITIONS)
+    name, what = f"predictions {view.trace_key}", f"batches of {POSITIONS} positions"
+    batches, _ = results(name, work, total=n_batches, what=what, lane="positions")
+    return join(batches) if batches else None
 
 
-def _score(view: View, seen: Predictions) -> None:
-    """Loss, perplexity, and how often the model was right."""
-    losses = seen.losses[~np.isnan(seen.losses)].astype(np.float64)
+def _metrics(predictions: Predictions) -> None:
+    """Loss, perplexity and accuracy on this text."""
+    losses = predictions.losses[~np.isnan(predictions.losses)].astype(np.float64)
     if not len(losses):
-        st.info("Nothing follows the only token, so it has no loss: type a second one.")
+        st.info("A single token has no next token, so there is no loss. Type a longer text.")
         return
-    ranks = seen.ranks[seen.ranks > 0]
+    ranks = predictions.ranks[predictions.ranks > 0]
     loss = float(losses.mean())
-    perplexity = f"{math.exp(loss):,.1f}" if loss < 20 else "beyond all bounds"
-    st.html(
-        f'<div class="score"><span><b>{loss:.3f}</b> nats a token, mean over '
-        f"{len(losses):,}</span><span>perplexity <b>{perplexity}</b></span>"
-        f"<span>the likeliest was right <b>{(ranks == 1).mean():.0%}</b></span>"
-        f"<span>among the first five <b>{(ranks <= 5).mean():.0%}</b></span></div>"
+    perplexity = f"{math.exp(loss):,.1f}" if loss < LARGE_LOSS else "over 4.8 × 10⁸"
+    metrics(
+        f"mean loss <b>{loss:.3f}</b> nats per token over {len(losses):,}",
+        f"perplexity <b>{perplexity}</b>",
+        f"top-1 accuracy <b>{(ranks == 1).mean():.0%}</b>",
+        f"top-5 accuracy <b>{(ranks <= 5).mean():.0%}</b>",
     )
 
 
-def _surprises(view: View, seen: Predictions) -> None:
-    """The tokens that were expected least; a press goes there."""
-    caption("Least expected", "tokens of the largest loss, in nats; a press goes there.")
-    losses = np.nan_to_num(seen.losses, nan=-1.0)
+def _surprises(view: View, predictions: Predictions) -> None:
+    """The tokens with the largest loss, as buttons that select the position before them."""
+    caption("Most surprising tokens", "Largest loss in nats; click one to go to it.")
+    losses = np.nan_to_num(predictions.losses, nan=-1.0)
     with st.container(horizontal=True):
-        for at in np.argsort(-losses, kind="stable")[:SURPRISES].tolist():
-            name = plain(view.trace.tokens[at + 1])
-            st.button(
-                f"{name} ({at + 1:,}) · {losses[at]:.1f}", on_click=pin, args=(at,),
-                key=f"to position {at}",
-            )  # fmt: skip
+        for position in np.argsort(-losses, kind="stable")[:N_SURPRISES].tolist():
+            token = plain(view.trace.tokens[position + 1])
+            label = f"{token} ({position + 1:,}) · {losses[position]:.1f}"
+            key = f"to position {position}"
+            st.button(label, key=key, on_click=select_token, args=(position,))
 
 
-def _table(view: View, seen: Predictions, at: range, top: int) -> None:
-    n, V = len(seen.ids), view.model.config.vocab_size
-    part = slice(at.start, at.stop)
-    ids, shares = seen.ids[part, :top].T, seen.probabilities[part, :top].T
-    labels = in_rows(names(view, ids.ravel().tolist()), len(at))
-    follows = following(view, at)
+def _grid(view: View, predictions: Predictions, positions: range, n_rows: int) -> None:
+    part = slice(positions.start, positions.stop)
+    ids = predictions.ids[part, :n_rows].T
+    probabilities = predictions.probabilities[part, :n_rows].T
+    top, actual = label_rows(view, ids), actual_next_labels(view, positions)
     caption(
         "After each token",
-        f"the {len(ids)} likeliest next tokens, coloured by probability p; framed is the one "
-        f"that does follow. Below: that one, its rank among {V:,}, its p, and its loss −ln p in "
-        f"nats.{drawn(at, n)}",
+        f"The {len(ids)} most likely next tokens, coloured by probability p; the actual next token "
+        f"is outlined. Below: that token with its rank among {view.model.config.vocab_size:,}, its "
+        f"p and its loss −ln p in nats.{note(positions, len(predictions.ids))}",
     )
+    tokens = [view.trace.tokens[i] for i in positions]
     grid = Grid(
-        columns=[view.trace.tokens[i] for i in at],
+        columns=tokens,
         rows=[str(rank + 1) for rank in range(len(ids))],
-        tokens=labels,
-        probabilities=shares,
+        tokens=top,
+        probabilities=probabilities,
         hovers=[
             [
-                [f"after {view.trace.tokens[i]} ({i})", f"{label} {p:.4f}, rank {rank + 1}"]
-                for i, label, p in zip(at, row, row_shares, strict=True)
+                [f"after {tokens[n]} ({i})", f"{row[n]} {p[n]:.4f}, rank {rank}"]
+                for n, i in enumerate(positions)
             ]
-            for rank, (row, row_shares) in enumerate(zip(labels, shares, strict=True))
+            for rank, (row, p) in enumerate(zip(top, probabilities, strict=True), 1)
         ],
-        outlined=ids == next_ids(view, at),
-        notes=_notes(seen, at, follows),
-        first=at.start,
+        outlined=ids == actual_next_ids(view, positions),
+        notes=_notes(predictions, positions, actual),
+        first=positions.start,
         chosen=view.token,
     )
-    tokens_box(
-        token_grid(grid, view.theme, sizes=view.sizes), key="positions", name="next-tokens",
-        height=height(len(ids), len(grid.notes), sizes=view.sizes), n=len(at),
-        shown=view.token - at.start,
-        alt="; ".join(
-            f"after {token} ({i}): {first} {share(p)}"
-            + (f", {follow} follows with rank {seen.ranks[i]:,}" if follow else "")
-            for i, token, first, p, follow in zip(
-                at, grid.columns, labels[0], shares[0], follows, strict=True
-            )
-        ),
-    )  # fmt: skip
+    alt = "; ".join(
+        f"after {token} ({i}): {first} {two_digits(p)}"
+        + (
+            f", actual next token {following} with rank {predictions.ranks[i]:,}"
+            if following
+            else ""
+        )
+        for i, token, first, p, following in zip(
+            positions, tokens, top[0], probabilities[0], actual, strict=True
+        )
+    )
+    scrolling_grid(view, grid, key="positions", name="next-tokens", alt=alt)
 
 
-def _notes(seen: Predictions, at: range, follows: Sequence[str]) -> list[tuple[str, Sequence[str]]]:
-    def told(values: NDArray[Any], form: str) -> list[str]:
-        return [
-            format(values[i], form) if follow else "" for i, follow in zip(at, follows, strict=True)
-        ]
+def _notes(
+    predictions: Predictions, positions: range, actual: Sequence[str]
+) -> list[tuple[str, Sequence[str]]]:
+    """The rows below the grid: the actual next tokens, their rank, probability and loss."""
 
+    def written(values: NDArray[Any], form: str) -> list[str]:
+        pairs = zip(positions, actual, strict=True)
+        return [format(values[i], form) if following else "" for i, following in pairs]
+
+    p_actual = written(predictions.p_actual, ".3f")
     return [
-        ("follows", [follow or "?" for follow in follows]),
-        ("rank", told(seen.ranks, ",d")),
-        ("p", [t if float(t or 1) else "<.001" for t in told(seen.p_actual, ".3f")]),
-        ("loss", told(seen.losses, ".2f")),
+        ("actual", [following or "?" for following in actual]),
+        ("rank", written(predictions.ranks, ",d")),
+        ("p", ["<.001" if p == "0.000" else p for p in p_actual]),
+        ("loss", written(predictions.losses, ".2f")),
     ]
 
 
-def _numbers(view: View, seen: Predictions) -> tuple[list[str], list[list[object]]]:
-    """All positions, whatever is drawn."""
-    n, k = seen.ids.shape
-    labels = in_rows(names(view, seen.ids.ravel().tolist()), k)
-    header = ["position", "token", "follows", "rank", "probability", "loss"]
-    header += [f"{name} {rank}" for rank in range(1, k + 1) for name in ("likeliest", "p")]
-    rows: list[list[object]] = []
-    for i, follow in enumerate(following(view, range(n))):
-        row = [i, view.trace.tokens[i], follow, int(seen.ranks[i])]
-        row += [float(seen.p_actual[i]), float(seen.losses[i])]
-        rows.append([*row, *pairs(labels[i], seen.probabilities[i])])
+def _table(view: View, predictions: Predictions) -> tuple[list[str], list[list[object]]]:
+    """The predictions at all positions, drawn or not."""
+    n, k = predictions.ids.shape
+    header = ["position", "token", "actual next token", "rank", "p", "loss", *ranked_header(k)]
+    top, actual = label_rows(view, predictions.ids), actual_next_labels(view, range(n))
+    rows = [
+        [
+            i,
+            view.trace.tokens[i],
+            actual[i],
+            int(predictions.ranks[i]),
+            float(predictions.p_actual[i]),
+            float(predictions.losses[i]),
+            *ranked_cells(top[i], predictions.probabilities[i]),
+        ]
+        for i in range(n)
+    ]
     return header, rows
