@@ -7,9 +7,10 @@ Axes: B batch, T positions (T_q and T_k where they differ), C = d_model, H heads
 G key/value heads. G = H is multi-head attention; with fewer, H / G query heads share a key and a
 value head: grouped-query (Ainslie et al. 2023), and with one multi-query (Shazeer 2019).
 
-The module is made of five steps, and two ways lead through them. `explicit` shows every step and
-returns it; `forward` hands the middle to torch's fused kernel, which never holds the [T_q, T_k]
-pattern of a head. Both compute the same function. Neither stores anything on the module.
+The module has five steps: project, score, softmax, weigh the values, merge. `explicit` computes
+them one by one and returns each; `forward` leaves the middle to torch's fused kernel, which never
+holds the [T_q, T_k] pattern of a head. Both compute the same function, and neither stores anything
+on the module.
 """
 
 from dataclasses import dataclass
@@ -23,13 +24,13 @@ from mha_viz.errors import ShapeError
 
 @dataclass(frozen=True, slots=True)
 class AttentionRecord:
-    """Every intermediate of one call: see the shapes, in the order in which they arise."""
+    """Every intermediate tensor of one call, in the order of computation."""
 
     q: Tensor  # [B, H, T_q, d_h]
     k: Tensor  # [B, G, T_k, d_h]
     v: Tensor  # [B, G, T_k, d_h]
     scores: Tensor  # [B, H, T_q, T_k], scaled, before the mask and the softmax
-    pattern: Tensor  # [B, H, T_q, T_k], after the softmax; rows add up to 1 (or 0: all masked)
+    pattern: Tensor  # [B, H, T_q, T_k], after the softmax; a row sums to 1, or to 0 if all masked
     z: Tensor  # [B, H, T_q, d_h], before the head gate and W_O
     out: Tensor  # [B, T_q, C]
 
@@ -37,7 +38,7 @@ class AttentionRecord:
 class KVCache:
     """Keys and values of the positions so far, `[B, G, T, d_h]` each, with room for `size`.
 
-    It belongs to who calls: a module that is given one reads it and adds the new positions to it.
+    The caller owns the cache. A module that receives one reads it and appends the new positions.
     """
 
     def __init__(self, batch: int, n_kv_heads: int, size: int, d_head: int, like: Tensor) -> None:
@@ -47,17 +48,17 @@ class KVCache:
 
     @property
     def size(self) -> int:
-        """How many positions fit."""
+        """The number of positions that fit."""
         return self._k.shape[2]
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of the keys and values that are held now."""
+        """The bytes of the keys and values so far."""
         B, G, _, d_h = self._k.shape
         return 2 * B * G * self.length * d_h * self._k.element_size()
 
     def append(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Adds k and v `[B, G, T_new, d_h]`; returns all that is held, `[B, G, T, d_h]` each.
+        """Adds k and v `[B, G, T_new, d_h]`; returns those of all positions, `[B, G, T, d_h]`.
 
         Raises ShapeError where they do not fit.
         """
@@ -75,10 +76,10 @@ class KVCache:
 
 
 class Projection(nn.Linear):
-    """A linear map that may be empty: that of a layer whose every head was taken out."""
+    """A linear map that may be empty, as in a layer whose heads are all pruned."""
 
     def reset_parameters(self) -> None:
-        """Random weights, where there are any."""
+        """Random weights, unless the map is empty."""
         if self.weight.numel():
             super().reset_parameters()
         elif self.bias is not None:
@@ -88,14 +89,14 @@ class Projection(nn.Linear):
 class MultiHeadAttention(nn.Module):
     """Multi-head attention over `[B, T, C]`, for self-attention and cross-attention.
 
-    `n_kv_heads` is G; as many as n_heads unless given. `d_head` is C / H unless given: with heads
-    taken out, H x d_h is less than C.
-    `causal` hides the keys whose position is beyond the query's (both count from 0; queries that
-    follow a cache count on from its length).
+    `n_kv_heads` is G, by default n_heads. `d_head` is C / H by default; in a layer with pruned
+    heads, H x d_h is less than C.
+    `causal` masks the keys after the query's position. Positions count from 0; after a cache they
+    continue from its length.
     `dropout` acts on the pattern, in training only.
-    `scale` multiplies q @ k^T; 1 / sqrt(d_h) unless given.
+    `scale` multiplies q @ k^T; by default it is 1 / sqrt(d_h).
 
-    Raises ShapeError where d_model does not divide into n_heads, or n_heads into n_kv_heads.
+    Raises ShapeError where d_model is not a multiple of n_heads, or n_heads not of n_kv_heads.
     """
 
     def __init__(
@@ -114,15 +115,18 @@ class MultiHeadAttention(nn.Module):
         if d_head is None:
             d_head = head_width(d_model, n_heads)
         elif d_head < 1 or n_heads < 0:
-            raise ShapeError(f"{n_heads} heads of width {d_head}: there are no such heads.")
+            raise ShapeError(
+                f"n_heads = {n_heads}, d_head = {d_head}; n_heads must be at least 0 and d_head at "
+                "least 1."
+            )
         G = n_heads if n_kv_heads is None else n_kv_heads
         if n_heads != G and (G < 1 or n_heads % G):
             raise ShapeError(
-                f"n_heads = {n_heads} query heads do not share n_kv_heads = {G} key/value heads "
+                f"n_heads = {n_heads} query heads cannot share n_kv_heads = {G} key/value heads "
                 f"evenly; {_nearest_head_counts(n_heads, G)}"
             )
         if not 0.0 <= dropout < 1.0:
-            raise ShapeError(f"dropout = {dropout} is not a probability in [0, 1).")
+            raise ShapeError(f"dropout = {dropout}; expected a probability in [0, 1).")
         self.d_model = d_model
         self.n_heads = n_heads
         self.n_kv_heads = G
@@ -130,7 +134,7 @@ class MultiHeadAttention(nn.Module):
         self.causal = causal
         self.dropout = dropout
         self.scale = self.d_head**-0.5 if scale is None else scale
-        # One product for q, k and v of all heads: H blocks of d_h rows for q, then G for k and v.
+        # One fused projection: H blocks of d_h rows for q, then G for k and G for v.
         self.W_QKV = Projection(d_model, (n_heads + 2 * G) * d_head, bias=bias)
         self.W_O = Projection(n_heads * d_head, d_model, bias=bias)
 
@@ -143,20 +147,18 @@ class MultiHeadAttention(nn.Module):
         head_gate: Tensor | None = None,
         cache: KVCache | None = None,
     ) -> Tensor:
-        """The output `[B, T_q, C]`, through the fused kernel.
+        """The output `[B, T_q, C]`, by the fused kernel.
 
-        `x` `[B, T_q, C]` asks. `kv` `[B, T_k, C]` is read, and is `x` itself unless given.
+        Queries come from `x` `[B, T_q, C]`; keys and values come from `kv` `[B, T_k, C]`, by
+        default `x` itself.
         `mask` is boolean, True where a query may look: `[T_q, T_k]`, `[B, T_q, T_k]` or
         `[B, H, T_q, T_k]`. `head_gate` `[H]` or `[B, H]` scales each head's z before W_O.
-        `cache` holds the positions before `x`, which are read too; those of `x` are added to it.
+        `cache` holds the positions before `x`; queries look at them too, and those of `x` are
+        appended.
 
-        Raises ShapeError, with the shapes, for anything else.
+        Raises ShapeError, with the shapes, for anything that does not fit.
         """
-        q, k, v = self.project(x, kv)
-        past = 0
-        if cache is not None:
-            past = cache.length
-            k, v = cache.append(k, v)
+        q, k, v, past = self.project_cached(x, kv, cache)
         return self.merge(self.attend(q, k, v, mask=mask, past=past), head_gate=head_gate)
 
     def explicit(
@@ -168,12 +170,8 @@ class MultiHeadAttention(nn.Module):
         head_gate: Tensor | None = None,
         cache: KVCache | None = None,
     ) -> AttentionRecord:
-        """Every step of `forward`, one after the other, as an `AttentionRecord`."""
-        q, k, v = self.project(x, kv)
-        past = 0
-        if cache is not None:
-            past = cache.length
-            k, v = cache.append(k, v)
+        """Every step of `forward`, as an `AttentionRecord`; the arguments are the same."""
+        q, k, v, past = self.project_cached(x, kv, cache)
         allowed = self._allowed(q, k, mask, past)
         scores = attention_scores(q, repeat_heads(k, self.n_heads), self.scale)
         pattern = masked_softmax(scores, allowed)
@@ -183,7 +181,7 @@ class MultiHeadAttention(nn.Module):
         return AttentionRecord(q=q, k=k, v=v, scores=scores, pattern=pattern, z=z, out=out)
 
     def project(self, x: Tensor, kv: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-        """The q `[B, H, T_q, d_h]`, k and v `[B, G, T_k, d_h]`: one matrix product an input."""
+        """Queries `[B, H, T_q, d_h]`, keys and values `[B, G, T_k, d_h]`: one product per input."""
         self._check_input("x", x)
         H, G, d_h = self.n_heads, self.n_kv_heads, self.d_head
         if kv is None:
@@ -193,17 +191,27 @@ class MultiHeadAttention(nn.Module):
             if kv.shape[0] != x.shape[0]:
                 raise ShapeError(
                     f"x has shape {list(x.shape)} and kv {list(kv.shape)}; "
-                    "they must hold the same number of sequences B."
+                    "their batch sizes B must be equal."
                 )
             W, b = self.W_QKV.weight, self.W_QKV.bias
             q = F.linear(x, W[: H * d_h], None if b is None else b[: H * d_h])
             k, v = F.linear(kv, W[H * d_h :], None if b is None else b[H * d_h :]).chunk(2, dim=-1)
         return split_heads(q, H, d_h), split_heads(k, G, d_h), split_heads(v, G, d_h)
 
+    def project_cached(
+        self, x: Tensor, kv: Tensor | None, cache: KVCache | None
+    ) -> tuple[Tensor, Tensor, Tensor, int]:
+        """As `project`, with the cache's keys and values first; and the first query's position."""
+        q, k, v = self.project(x, kv)
+        if cache is None:
+            return q, k, v, 0
+        past = cache.length
+        return q, *cache.append(k, v), past
+
     def attend(
         self, q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, past: int = 0
     ) -> Tensor:
-        """The z `[B, H, T_q, d_h]`, through `scaled_dot_product_attention`: it holds no pattern.
+        """Each head's z, `[B, H, T_q, d_h]`, by torch's fused kernel, which holds no pattern.
 
         `past` is the position of the first query.
         """
@@ -220,8 +228,8 @@ class MultiHeadAttention(nn.Module):
             )  # fmt: skip
         allowed = self._allowed(q, k, mask, past)
         assert allowed is not None
-        # A row without a single key has no softmax. It is let through whole and its z set to
-        # zero afterwards, so that neither the value nor its gradient is ever NaN.
+        # A row without an allowed key has no softmax. It gets all keys here, and its z is set to
+        # zero afterwards, so that neither z nor its gradient is NaN.
         sees_any = allowed.any(dim=-1, keepdim=True)
         z = F.scaled_dot_product_attention(
             q, k, v, attn_mask=allowed | ~sees_any, dropout_p=dropout, scale=self.scale,
@@ -230,7 +238,7 @@ class MultiHeadAttention(nn.Module):
         return z * sees_any
 
     def merge(self, z: Tensor, *, head_gate: Tensor | None = None) -> Tensor:
-        """`[B, H, T_q, d_h]` -> gate each head -> heads side by side -> W_O `[B, T_q, C]`."""
+        """`[B, H, T_q, d_h]` -> gate each head -> concatenate heads -> W_O `[B, T_q, C]`."""
         if head_gate is not None:
             allowed_shapes = ([self.n_heads], [z.shape[0], self.n_heads])
             if list(head_gate.shape) not in allowed_shapes:
@@ -254,7 +262,7 @@ class MultiHeadAttention(nn.Module):
             )
 
     def _allowed(self, q: Tensor, k: Tensor, mask: Tensor | None, past: int) -> Tensor | None:
-        """The causal rule and the given mask as one boolean tensor, or None: all may be seen."""
+        """The causal mask and the given mask as one boolean tensor; None if nothing is masked."""
         B, H, T_q, T_k = *q.shape[:3], k.shape[2]
         allowed = causal_mask(T_q, T_k, q.device, past=past) if self.causal else None
         if mask is None:
@@ -264,13 +272,13 @@ class MultiHeadAttention(nn.Module):
 
 
 def split_heads(x: Tensor, n_heads: int, d_head: int) -> Tensor:
-    """`[B, T, H d_h]` -> view `[B, T, H, d_h]` -> transpose `[B, H, T, d_h]`: no copy is made."""
+    """`[B, T, H d_h]` -> view `[B, T, H, d_h]` -> transpose `[B, H, T, d_h]`, without a copy."""
     B, T, _ = x.shape
     return x.view(B, T, n_heads, d_head).transpose(1, 2)
 
 
 def merge_heads(z: Tensor) -> Tensor:
-    """`[B, H, T, d_h]` -> transpose `[B, T, H, d_h]` -> reshape `[B, T, H d_h]`: here a copy."""
+    """`[B, H, T, d_h]` -> transpose `[B, T, H, d_h]` -> reshape `[B, T, H d_h]`, which copies."""
     B, H, T, d_h = z.shape
     return z.transpose(1, 2).reshape(B, T, H * d_h)
 
@@ -282,37 +290,39 @@ def repeat_heads(x: Tensor, n_heads: int) -> Tensor:
 
 
 def attention_scores(q: Tensor, k: Tensor, scale: float) -> Tensor:
-    """Scaled dot products `[B, H, T_q, T_k]`, in float32 at least: float16 would overflow."""
+    """Scaled dot products `[B, H, T_q, T_k]`, at least in float32, since float16 can overflow."""
     dtype = torch.promote_types(q.dtype, torch.float32)
     return (q.to(dtype) @ k.to(dtype).transpose(-2, -1)) * scale
 
 
 def masked_softmax(scores: Tensor, allowed: Tensor | None) -> Tensor:
-    """Softmax over the allowed keys; a forbidden key weighs exactly 0, and so does an empty row."""
+    """Softmax over the allowed keys.
+
+    Masked keys get a weight of exactly 0; a row with no allowed key is all zeros.
+    """
     if allowed is None:
         return scores.softmax(dim=-1)
-    # The lowest finite number rather than -inf: a row without a key would turn into NaN.
+    # The lowest finite number, not -inf, which would turn a row without allowed keys into NaN.
     lowest = torch.finfo(scores.dtype).min
     return scores.masked_fill(~allowed, lowest).softmax(dim=-1).masked_fill(~allowed, 0.0)
 
 
 def causal_mask(T_q: int, T_k: int, device: torch.device | None = None, *, past: int = 0) -> Tensor:
-    """Boolean `[T_q, T_k]`: True where the key's position is not beyond the query's.
+    """Boolean `[T_q, T_k]`: True where the key is not after the query.
 
-    The first query stands at position `past`.
+    `past` is the position of the first query.
     """
     return torch.ones(T_q, T_k, dtype=torch.bool, device=device).tril(past)
 
 
 def expand_mask(mask: Tensor, B: int, H: int, T_q: int, T_k: int) -> Tensor:
-    """A mask of `[T_q, T_k]`, `[B, T_q, T_k]` or `[B, H, T_q, T_k]`, with four axes.
+    """A mask `[T_q, T_k]`, `[B, T_q, T_k]` or `[B, H, T_q, T_k]`, expanded to four axes.
 
-    B and H are 1 where they were not given. Raises ShapeError for another shape and for numbers
-    in place of booleans.
+    Missing axes B and H become 1. Raises ShapeError for another shape or another type than bool.
     """
     if mask.dtype != torch.bool:
         raise ShapeError(
-            f"The mask holds {mask.dtype}; expected torch.bool, True where a query may look."
+            f"The mask has type {mask.dtype}; expected torch.bool, True where a query may look."
         )
     full = mask
     if mask.dim() == 2:
@@ -329,17 +339,17 @@ def expand_mask(mask: Tensor, B: int, H: int, T_q: int, T_k: int) -> Tensor:
 
 
 def head_width(d_model: int, n_heads: int) -> int:
-    """The d_h = C / H. Raises ShapeError, with the nearest H that fit, where it is not whole."""
+    """d_h = C / H. Raises ShapeError, with the nearest H that fit, unless C is a multiple of H."""
     if n_heads < 1 or d_model < 1 or d_model % n_heads:
         raise ShapeError(
-            f"d_model = {d_model} does not divide into n_heads = {n_heads} heads of equal "
-            f"width; {_nearest_head_counts(d_model, n_heads)}"
+            f"d_model = {d_model} is not a multiple of n_heads = {n_heads}; "
+            f"{_nearest_head_counts(d_model, n_heads)}"
         )
     return d_model // n_heads
 
 
 def fitting_head_counts(d_model: int, n_heads: int, *, how_many: int = 2) -> list[int]:
-    """The numbers of heads next to n_heads that d_model divides into, in rising order."""
+    """The divisors of d_model that are nearest to n_heads, in rising order."""
     divisors = [n for n in range(1, d_model + 1) if d_model % n == 0]
     return sorted(sorted(divisors, key=lambda n: (abs(n - n_heads), n))[:how_many])
 
@@ -348,4 +358,4 @@ def _nearest_head_counts(d_model: int, n_heads: int) -> str:
     if d_model < 1:
         return "d_model must be at least 1."
     nearest = fitting_head_counts(d_model, n_heads)
-    return f"numbers of heads that fit nearby: {' or '.join(map(str, nearest))}."
+    return f"the nearest numbers of heads that fit: {' or '.join(map(str, nearest))}."

@@ -115,10 +115,7 @@ class Block(nn.Module, ABC):
         positions so far. With `last_only`, z is computed for the last position alone, `[B, H, 1,
         d_h]`. `attn.merge` turns z into what attention adds.
         """
-        past = 0 if cache is None else cache.length
-        q, k, v = self.attn.project(self.attention_input(resid))
-        if cache is not None:
-            k, v = cache.append(k, v)
+        q, k, v, past = self.attn.project_cached(self.attention_input(resid), None, cache)
         first = q.shape[2] - 1 if last_only else 0
         return HeadTensors(q, k, v, self.attn.attend(q[:, :, first:], k, v, past=past + first))
 

@@ -1,11 +1,11 @@
-"""The mathematics of `attention.MultiHeadAttention` told in other ways: for lessons and for tests.
+"""Other implementations of `attention.MultiHeadAttention`, for lessons and for tests.
 
     head_h = softmax(q_h k_h^T / sqrt(d_h)) v_h                  Vaswani et al. 2017, section 3.2.1
     MultiHead(x) = [head_0 ... head_(H-1)] W_O                   Vaswani et al. 2017, section 3.2.2
 
-`HeadByHead` keeps each head as a module of its own, `SeparateProjections` a matrix for each of q,
-k and v, `multi_head_attention` has no weights at all, and `numpy_attention` has no torch. All
-equal the fused module where the weights are the same. Axes are named as in attention.py.
+`HeadByHead` has a module for each head, `SeparateProjections` a matrix each for q, k and v.
+`multi_head_attention` has no weights, and `numpy_attention` uses no torch. With equal weights, all
+compute the same as the fused module. Axes are named as in attention.py.
 """
 
 from typing import Any, cast
@@ -36,13 +36,13 @@ def plain_attention(
     """One head: softmax(q k^T / sqrt(d_h)) v, as `[..., T_q, d_v]` (Vaswani et al. 2017, eq. 1).
 
     `q` is `[..., T_q, d_h]`, `k` `[..., T_k, d_h]` and `v` `[..., T_k, d_v]`. `allowed` is boolean
-    `[..., T_q, T_k]`, True where a query may look; a query that may look nowhere gets zeros.
+    `[..., T_q, T_k]`, True where a query may look; a query without an allowed key gets zeros.
     """
     scores = attention_scores(q, k, q.shape[-1] ** -0.5 if scale is None else scale)
     return masked_softmax(scores, allowed).to(v.dtype) @ v
 
 
-class Head(nn.Module):
+class SingleHead(nn.Module):
     """A single head: its own W_Q, W_K and W_V, each from `d_in` channels to `d_head`."""
 
     def __init__(
@@ -62,7 +62,7 @@ class Head(nn.Module):
         self.scale = scale
 
     def forward(self, x: Tensor) -> Tensor:
-        """The z `[B, T, d_h]` of this head for `x` `[B, T, d_in]`. Raises ShapeError."""
+        """The head's z `[B, T, d_h]` for `x` `[B, T, d_in]`. Raises ShapeError."""
         _check_input(x, self.W_Q.in_features)
         T = x.shape[1]
         allowed = causal_mask(T, T, x.device) if self.causal else None
@@ -72,8 +72,8 @@ class Head(nn.Module):
 class HeadByHead(nn.Module):
     """Multi-head attention as a list of heads that run one after the other.
 
-    Their outputs are put side by side and mixed by W_O; without `projection` they stay as they
-    are. `d_head` is C / H unless given. Raises ShapeError where d_model does not divide into
+    Their outputs are concatenated and multiplied by W_O; without `projection` they are only
+    concatenated. `d_head` is C / H by default. Raises ShapeError where d_model is not a multiple of
     n_heads.
     """
 
@@ -93,11 +93,11 @@ class HeadByHead(nn.Module):
             d_head = head_width(d_model, n_heads)
         elif n_heads < 1 or d_head < 1:
             raise ShapeError(
-                f"{n_heads} heads of width {d_head}: a list of heads needs at least one head "
-                "of at least one channel."
+                f"n_heads = {n_heads}, d_head = {d_head}; both must be at least 1 here."
             )
         self.heads = nn.ModuleList(
-            Head(d_model, d_head, bias=bias, causal=causal, scale=scale) for _ in range(n_heads)
+            SingleHead(d_model, d_head, bias=bias, causal=causal, scale=scale)
+            for _ in range(n_heads)
         )
         self.W_O = nn.Linear(n_heads * d_head, d_model, bias=bias) if projection else None
 
@@ -115,8 +115,8 @@ class HeadByHead(nn.Module):
 def head_by_head(attention: MultiHeadAttention) -> HeadByHead:
     """The same function as a list of heads, with copies of the weights and without dropout.
 
-    Heads that share a key and a value head each get a copy of it. Raises ShapeError for a module
-    whose heads were all taken out.
+    Query heads that share a key/value head each get a copy of it. Raises ShapeError for a module
+    whose heads are all pruned.
     """
     H, G, d_h = attention.n_heads, attention.n_kv_heads, attention.d_head
     weight, bias = attention.W_QKV.weight, attention.W_QKV.bias
@@ -125,7 +125,7 @@ def head_by_head(attention: MultiHeadAttention) -> HeadByHead:
         causal=attention.causal, scale=attention.scale,
     ).to(weight)  # fmt: skip
     for h, module in enumerate(listed.heads):
-        head, g = cast(Head, module), h // (H // G)
+        head, g = cast(SingleHead, module), h // (H // G)
         # The rows of W_QKV are H blocks of d_h for q, then G for k and G for v.
         blocks = ((head.W_Q, h), (head.W_K, H + g), (head.W_V, H + G + g))
         for linear, block in blocks:
@@ -141,11 +141,11 @@ def head_by_head(attention: MultiHeadAttention) -> HeadByHead:
 def multi_head_attention(
     q: Tensor, k: Tensor, v: Tensor, num_heads: int, mask: Tensor | None = None
 ) -> Tensor:
-    """The merged z `[B, T_q, d]` of inputs that are projected already; no weights, no W_O.
+    """The merged z `[B, T_q, d]` of inputs that are already projected; no weights, no W_O.
 
     `q` is `[B, T_q, d]`, `k` and `v` are `[B, T_k, d]`. `mask` is boolean, True where a query may
-    look: `[B, T_q, T_k]`, or `[T_q, T_k]` for every sequence alike. A query that may look nowhere
-    gets zeros.
+    look: `[B, T_q, T_k]`, or `[T_q, T_k]` for all sequences. A query without an allowed key gets
+    zeros.
 
     Raises ShapeError, with the shapes, for inputs that do not fit each other or the heads.
     """
@@ -163,10 +163,10 @@ def multi_head_attention(
 
 
 class SeparateProjections(nn.Module):
-    """Multi-head attention with a matrix each for q, k, v and the output, none with a bias.
+    """Multi-head attention with a matrix each for q, k, v and the output, all without a bias.
 
-    The input's width `d_in` need not be the output's: H d_h = `d_out`. Raises ShapeError where
-    d_out does not divide into n_heads.
+    The input width `d_in` may differ from the output width `d_out` = H d_h. Raises ShapeError where
+    d_out is not a multiple of n_heads.
     """
 
     def __init__(self, d_in: int, d_out: int, n_heads: int, *, causal: bool = True) -> None:
@@ -180,7 +180,7 @@ class SeparateProjections(nn.Module):
         self.W_O = nn.Linear(d_out, d_out, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """The output `[B, T, d_out]` for `x` `[B, T, d_in]`, whatever the number of heads.
+        """The output `[B, T, d_out]` for `x` `[B, T, d_in]`.
 
         Raises ShapeError for an x of another width.
         """
@@ -203,9 +203,9 @@ def numpy_attention(
 ) -> tuple[Array, Array]:
     """The output `[B, T, C]` and the pattern `[B, H, T, T]`, in NumPy.
 
-    `x` is `[B, T, C]`; the weights lie as in torch: `W_QKV` `[3 H d_h, C]`, `W_O` `[C, H d_h]`.
-    `mask` is added to the scores before the softmax, and so holds 0 where a query may look and
-    -inf where not (see `additive_mask`); it broadcasts to `[B, H, T, T]`.
+    `x` is `[B, T, C]`; the weights are laid out as in torch: `W_QKV` `[3 H d_h, C]` and `W_O`
+    `[C, H d_h]`. `mask` is added to the scores before the softmax: 0 where a query may look, -inf
+    where not (see `additive_mask`). It broadcasts to `[B, H, T, T]`.
 
     Raises ShapeError, with the shapes, for weights that do not fit x or the heads.
     """
@@ -221,16 +221,16 @@ def numpy_attention(
 
 
 def additive_mask(allowed: NDArray[np.bool_]) -> Array:
-    """The mask that is added to scores: 0 where `allowed` is True and -inf where it is False."""
+    """A mask to add to scores: 0 where `allowed` is True and -inf where it is False."""
     return np.where(allowed, 0.0, -np.inf)
 
 
 def head_reach(attention: MultiHeadAttention, with_projection: bool = True) -> Tensor:
-    """How strongly each head can write to each output channel: `[H, C]`, no number below 0.
+    """How strongly each head can write to each output channel, `[H, C]`, at least 0.
 
     An entry is the norm of the d_h weights of W_O from head h's z to channel c. Without the
-    projection the heads only lie side by side: `[H, H d_h]` of ones and zeros, and each channel
-    belongs to exactly one head.
+    projection the heads are only concatenated, so each channel belongs to one head: `[H, H d_h]` of
+    ones and zeros.
     """
     H, d_h = attention.n_heads, attention.d_head
     weight = attention.W_O.weight.detach()
@@ -246,7 +246,7 @@ def _check_input(x: Tensor, d_in: int) -> None:
 
 
 def _numpy_head_width(x: Array, W_QKV: Array, W_O: Array, n_heads: int) -> int:
-    """The d_h of weights that fit x and each other. Raises ShapeError for others."""
+    """The d_h of the weights. Raises ShapeError where they do not fit x or each other."""
     d_h = W_QKV.shape[0] // (3 * n_heads) if n_heads > 0 else 0
     width, C = n_heads * d_h, x.shape[-1]
     if d_h < 1 or x.ndim != 3 or W_QKV.shape != (3 * width, C) or W_O.shape[1:] != (width,):
@@ -258,7 +258,7 @@ def _numpy_head_width(x: Array, W_QKV: Array, W_O: Array, n_heads: int) -> int:
 
 
 def _numpy_softmax(scores: Array) -> Array:
-    """Softmax over the last axis; a row of -inf alone becomes a row of zeros."""
+    """Softmax over the last axis; a row that is -inf throughout becomes zeros."""
     top = scores.max(axis=-1, keepdims=True)
     weights = np.exp(scores - np.where(np.isneginf(top), 0.0, top))
     total = weights.sum(axis=-1, keepdims=True)

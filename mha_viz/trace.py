@@ -1,16 +1,17 @@
-"""Trace: a frozen record of one forward pass, from which every pattern can be had on demand.
+"""Trace: a frozen record of one forward pass, which computes any pattern on demand.
 
-It keeps q, k and v, which grow with T. The patterns, which grow with T x T, are computed when
-somebody looks: softmax(q k^T * scale) under the causal mask, in float32 (Vaswani et al. 2017).
+It keeps q, k and v, whose size grows with T. Patterns grow with T x T, so each is computed when it
+is asked for: softmax(q k^T * scale) under the causal mask, in float32 (Vaswani et al. 2017).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mha_viz.callbacks import OnLayer
 from mha_viz.errors import ShapeError
 from mha_viz.head import Head
 from mha_viz.tokens import Token
@@ -18,16 +19,16 @@ from mha_viz.tokens import Token
 Array = NDArray[np.float32]
 Cut = Literal["start", "end"]
 
-ROWS = 128  # queries at a time; beyond their last key everything is masked and skipped
+ROWS = 128  # queries at a time; keys after the last of them are masked, so they are skipped
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """What one model did with one text. The arrays are read-only float32.
+    """The result of one model on one text. The arrays are read-only float32.
 
-    `q`, `k`, `v` are `[L, H, T, d_h]`, `logits` `[V]` belongs to the last position. `scales[l]`
-    multiplies the dot products of layer l. `left_out` tokens were cut at `cut`; `replaced`
-    characters were not valid Unicode and stand as U+FFFD.
+    `q`, `k`, `v` are `[L, H, T, d_h]`; pruned heads are NaN. `logits` `[V]` are those of the last
+    position. `scales[l]` multiplies the dot products of layer l. `left_out` tokens were dropped at
+    the `cut` of the text; `replaced` characters were not valid Unicode and became U+FFFD.
     """
 
     model: str
@@ -56,22 +57,22 @@ class Trace:
         for name in ("q", "k", "v", "logits"):
             array = getattr(self, name)
             array.setflags(write=False)
-            # A view of a read-only array cannot be made writable again; the array itself can.
+            # A view of a read-only array cannot be made writable again; the array itself could.
             object.__setattr__(self, name, array.view())
 
     @property
     def n_layers(self) -> int:
-        """How many layers the model has."""
+        """The number of layers, L."""
         return len(self.q)
 
     @property
     def n_heads(self) -> int:
-        """How many heads a layer has."""
+        """The number of heads in a layer, H; pruned heads count."""
         return len(self.q[0])
 
     @property
     def n_tokens(self) -> int:
-        """How many tokens were traced: T."""
+        """The number of tokens, T."""
         return len(self.details)
 
     @property
@@ -90,9 +91,9 @@ class Trace:
         return tuple(token.bytes for token in self.details)
 
     def pattern(self, layer: int, head: int) -> Array:
-        """`[T, T]`: row i says how much query i looks at each key. Rows add up to 1.
+        """`[T, T]`: row i holds how much query i looks at each key, and sums to 1.
 
-        Raises HeadNotFound for a layer or a head that is not there.
+        Raises HeadNotFound for a head that the model does not have.
         """
         self._check(layer, head)
         T = self.n_tokens
@@ -106,14 +107,14 @@ class Trace:
         self._check(layer, 0)
         return np.stack([self.pattern(layer, head) for head in range(self.n_heads)])
 
-    def thumbnails(self, size: int = 64, *, on_layer: Callable[[int], None] | None = None) -> Array:
+    def thumbnails(self, size: int = 64, *, on_layer: OnLayer | None = None) -> Array:
         """`[L, H, s, s]`, s <= size: every pattern, max-pooled over square blocks of equal side.
 
-        Never holds more than one pattern. `on_layer` is told the number of layers that are done.
-        Raises ShapeError for a size below 1.
+        Only one pattern is in memory at a time. `on_layer` is called with the number of layers
+        done; an exception that it raises stops the work. Raises ShapeError for a size below 1.
         """
         if size < 1:
-            raise ShapeError(f"size = {size}; a thumbnail has at least one cell a side.")
+            raise ShapeError(f"size = {size}; a thumbnail needs at least one cell per side.")
         block = -(-self.n_tokens // size)
         side = -(-self.n_tokens // block)
         out = np.empty((self.n_layers, self.n_heads, side, side), dtype=np.float32)
@@ -125,7 +126,7 @@ class Trace:
         return out
 
     def _row_blocks(self, layer: int, head: int) -> Iterator[tuple[int, Array]]:
-        """(first query, softmax rows over the keys up to the block's last query)."""
+        """(first query, rows of the pattern up to the last query of the block)."""
         T = self.n_tokens
         q = self.q[layer, head] * np.float32(self.scales[layer])
         k = self.k[layer, head]
@@ -144,7 +145,7 @@ class Trace:
 
 
 def max_pool(pattern: Array, block: int) -> Array:
-    """The largest weight in each block x block square. A mean would lose one-token diagonals."""
+    """The largest weight in each block x block square. A mean would blur one-token diagonals."""
     if block == 1:
         return pattern
     rows, columns = (np.arange(0, n, block) for n in pattern.shape)

@@ -252,7 +252,7 @@ def test_a_module_without_some_heads_equals_a_gate_that_closes_them(kept):
 
 
 def test_heads_of_no_width_are_refused():
-    with pytest.raises(ShapeError, match="3 heads of width 0"):
+    with pytest.raises(ShapeError, match="n_heads = 3, d_head = 0; .* at least 1"):
         MultiHeadAttention(C, H, d_head=0)
 
 
@@ -449,9 +449,9 @@ def test_an_error_shows_the_shapes(case, path):
 @pytest.mark.parametrize(
     ("d_model", "n_heads", "words"),
     [
-        (768, 10, "d_model = 768 does not divide into n_heads = 10 .* nearby: 8 or 12"),
-        (12, 5, "nearby: 4 or 6"),
-        (7, 3, "nearby: 1 or 7"),
+        (768, 10, "d_model = 768 is not a multiple of n_heads = 10; .* that fit: 8 or 12"),
+        (12, 5, "that fit: 4 or 6"),
+        (7, 3, "that fit: 1 or 7"),
         (12, 0, "n_heads = 0"),
         (0, 1, "d_model must be at least 1"),
     ],

@@ -12,9 +12,9 @@ from torch.nn import functional as F
 from mha_viz.attention import MultiHeadAttention
 from mha_viz.errors import ShapeError
 from mha_viz.reference import (
-    Head,
     HeadByHead,
     SeparateProjections,
+    SingleHead,
     additive_mask,
     head_by_head,
     head_reach,
@@ -330,17 +330,17 @@ def test_masks_that_do_not_fit_are_refused(mask, words):
     ],
 )
 def test_heads_that_do_not_fit_name_the_nearest_that_do(make):
-    with pytest.raises(ShapeError, match=r"n_heads = 5 .* nearby: 4 or 6"):
+    with pytest.raises(ShapeError, match=r"n_heads = 5; .* that fit: 4 or 6"):
         make()
 
 
 def test_a_list_of_no_heads_is_refused():
-    with pytest.raises(ShapeError, match="0 heads of width 4"):
+    with pytest.raises(ShapeError, match="n_heads = 0, d_head = 4; both must be at least 1"):
         head_by_head(MultiHeadAttention(12, 0, d_head=4))
 
 
 @pytest.mark.parametrize(
-    "module", [Head(12, 4), HeadByHead(12, 3), SeparateProjections(12, 18, 2)], ids=type
+    "module", [SingleHead(12, 4), HeadByHead(12, 3), SeparateProjections(12, 18, 2)], ids=type
 )
 @pytest.mark.parametrize("x", [Q[0], Q[..., :8]], ids=["two axes", "another width"])
 def test_an_input_of_another_shape_is_refused(module: nn.Module, x: Tensor):
