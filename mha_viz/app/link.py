@@ -20,6 +20,7 @@ RENAMED: dict[str, dict[str, str]] = {  # key -> {value in old links: value now}
     "variants": {"Shared keys": "Grouped-query attention"},
     "cache_of": {"a token": "one token", "a context": "full context"},
     "many": {"Tellings": "Implementations", "Counting": "Parameters and FLOPs"},
+    "lab": {"By hand": "Ablation", "Take out": "Prune"},
     "orders": {
         "worst first": "most important first",
         "gradient again": "gradient, recomputed",
@@ -30,6 +31,20 @@ RENAMED: dict[str, dict[str, str]] = {  # key -> {value in old links: value now}
     "go_on": {"own words": "your own"},
     "lens_colour": {"final token": "final choice", "next token": "actual next token"},
     "numbers_of": {"Passport": "Head profiles", "Over layers": "Combined heads"},
+    "measure": {
+        "previous_token": "Previous token",
+        "first_token": "First token (sink)",
+        "self": "Itself",
+        "duplicate_token": "Duplicate token",
+        "induction": "Induction",
+        "prefix_matching": "Prefix matching",
+        "entropy": "Entropy",
+        "distance": "Mean distance in tokens",
+        "confidence": "Confidence",
+        "positional": "Positional",
+        "rare_token": "Rarest token",
+        "syntactic_by_offset": "Near, at varying offsets",
+    },
     "against": {"without heads": "ablated heads"},
 }
 SEVERAL = ("orders",)  # keys of widgets that hold several values

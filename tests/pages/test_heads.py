@@ -10,7 +10,7 @@ from support.script import ROOT, alts, figures, finished, html, opened, said
 
 from mha_viz import heads
 from mha_viz.analysis import compare, logit_attribution
-from mha_viz.app.pages.heads import table
+from mha_viz.app.pages.heads import measures
 from mha_viz.app.samples import DEFAULT
 from mha_viz.heads.roles import Role
 from mha_viz.heads.rollout import rollout
@@ -36,7 +36,7 @@ def test_the_passport_of_a_head_is_what_is_measured(bundled: Model) -> None:
     assert float(shown["Induction"]) == pytest.approx(row["induction"], abs=1e-4)
     assert float(shown["First token (sink)"]) == pytest.approx(row["first_token"], abs=1e-4)
     assert len(test.dataframe[1].value) == 24
-    assert "Heads like this one" in html(test)
+    assert "Similar heads" in html(test)
     assert "Published roles" not in html(test)  # they belong to GPT-2 small
 
 
@@ -47,7 +47,7 @@ def test_roles_are_checked_when_asked_for(bundled: Model, monkeypatch: pytest.Mo
     inducer = Role(3, 0, "inducer", "It goes on as last time.", "induction", 0.9, "a paper")
     never = Role(0, 2, "other", "Nothing here speaks to it.", None, source="a paper")
     given = {(role.layer, role.head): role for role in (mover, inducer, never)}
-    monkeypatch.setattr("mha_viz.app.pages.heads.table.roles_for", lambda *_: given)
+    monkeypatch.setattr("mha_viz.app.pages.heads.roles.roles_for", lambda *_: given)
 
     test = page("heads.py", at="L3H4")
     (before,) = (t.value for t in test.dataframe if "role" in t.value)
@@ -57,7 +57,7 @@ def test_roles_are_checked_when_asked_for(bundled: Model, monkeypatch: pytest.Mo
     assert said(test) == ""
     rows = next(t.value for t in test.dataframe if "role" in t.value).set_index("role")
     assert rows["check"].to_dict() == {
-        "mover": "not confirmed", "inducer": "confirmed", "other": "not measured here",
+        "mover": "not consistent", "inducer": "consistent", "other": "not measured here",
     }  # fmt: skip
     expected = logit_attribution.ioi_direct_effects(bundled).mean(axis=0)[2, 1]
     assert float(rows["value"]["mover"]) == pytest.approx(expected, abs=1e-3)
@@ -85,7 +85,7 @@ def test_several_texts_are_measured_one_by_one(bundled: Model) -> None:
     *_, batch = heads.measure_texts(bundled, ["The king.", "Once upon a time"])
     top = batch.frame["self"].max()
     assert float(test.dataframe[0].value["mean"][0]) == pytest.approx(top, abs=1e-4)
-    assert "mean over 2 texts" in html(test)
+    assert "Mean over 2 texts" in html(test)
 
 
 def several(*texts: str, **link: str) -> AppTest:
@@ -94,7 +94,7 @@ def several(*texts: str, **link: str) -> AppTest:
 
 def test_one_text_is_no_mean_over_texts(bundled: Model) -> None:
     test = several("The king.", measure="self")
-    assert "mean over 1 text, each" in html(test)
+    assert "Mean over 1 text, run" in html(test)
     assert list(test.dataframe[0].value.columns) == ["head", "mean"]  # no interval over one
     assert "tokens" not in said(test)
 
@@ -105,7 +105,7 @@ def test_a_map_and_a_capsule_of_several_texts_are_of_them_alone(bundled: Model) 
     header, rows = test.session_state["pictures"]["head_numbers"].table()
     assert list(header) == ["layer", "head", "self"]
     np.testing.assert_allclose([row[2] for row in rows], batch.frame["self"], atol=1e-6)
-    assert "mean over 2 texts; colour from 0 to 1" in html(test)
+    assert "Mean over 2 texts. Rows: layers. Columns: heads. Colour runs from 0 to 1." in html(test)
     test.session_state["export"] = True
     text, facts = test.run().session_state["recorded_source"]
     assert text == "The king.\nOnce upon a time"
@@ -120,14 +120,14 @@ def test_a_map_and_a_capsule_of_several_texts_are_of_them_alone(bundled: Model) 
 
 def test_texts_that_say_nothing_are_counted() -> None:
     text = html(several("x", "The king and the queen", "The cat", measure="previous_token"))
-    assert "mean over 3 texts (1 of them says nothing about it)" in text
+    assert "Mean over 3 texts (no value for 1 of them)" in text
 
 
 def test_texts_beyond_what_the_model_reads_are_counted(bundled: Model) -> None:
     fits, long = "a" + " a" * 1023, "a" + " a" * 1024
     assert [bundled.trace(text).left_out for text in (fits, long)] == [0, 1]
     test = several("The king.", fits, long, long)
-    assert "2 of 4 texts had more than 1,024 tokens; the first 1,024 were read." in said(test)
+    assert "2 of 4 texts had more than 1,024 tokens. Only the first 1,024 were used." in said(test)
 
 
 @pytest.mark.parametrize("content", [b"", b" \n\n\t", b"\xef\xbb\xbf\n"])
@@ -135,15 +135,15 @@ def test_a_file_without_text_leaves_what_is_typed(content: bytes) -> None:
     test = several("The king.", "Once upon a time")
     test.file_uploader(key="several_file").upload("empty.txt", content, "text/plain")
     test = finished(test.run())
-    assert "empty.txt holds no text. What is typed above is used." in said(test)
-    assert "Type a text a line" not in said(test)
-    assert "mean over 2 texts" in html(test)
+    assert "empty.txt contains no text. Using the texts typed above." in said(test)
+    assert "Type one text per line" not in said(test)
+    assert "Mean over 2 texts" in html(test)
 
 
 def test_a_file_with_text_takes_the_place_of_what_is_typed() -> None:
     test = several("The king.", "Once upon a time")
     test.file_uploader(key="several_file").upload("one.txt", b"The king.\n\n", "text/plain")
-    assert "mean over 1 text, each" in html(finished(test.run()))
+    assert "Mean over 1 text, run" in html(finished(test.run()))
 
 
 # --- texts that say little ------------------------------------------------------------------------
@@ -165,25 +165,25 @@ def test_one_token_is_told_and_nothing_empty_is_drawn(text: str) -> None:
         assert said(test).count(TOO_SHORT) == 1
         assert len(figures(test)) == drawn
         assert nothing_is_empty(test)
-        assert "Heads like this one" not in html(test)
+        assert "Similar heads" not in html(test)
         rows = list(test.dataframe[0].value["measure"])
         assert rows == ["Duplicate token", "Induction", "Prefix matching"]
         assert list(test.dataframe[1].value.columns) == ["head", *rows]
-    assert "Entropy of at least" not in [field.label for field in test.number_input]
+    assert "Minimum: Entropy" not in [field.label for field in test.number_input]
 
 
 def test_a_special_token_after_the_first_says_nothing_about_a_head() -> None:
     test = page("heads.py", text="a<|endoftext|>", measure="self")
     assert TOO_SHORT in said(test)
     assert nothing_is_empty(test)
-    assert "Heads like this one" in html(test)  # two patterns of two tokens can be compared
+    assert "Similar heads" in html(test)  # two patterns of two tokens can be compared
 
 
 def test_a_measure_for_which_no_token_counts_is_named(bundled: Model) -> None:
     """The second of two tokens: the rarest so far is always itself or the first."""
     assert bundled.trace("The king").n_tokens == 2
     test = page("heads.py", text="The king", measure="rare_token")
-    assert "no token counts for it: Rarest token." in said(test)
+    assert "no token of the text qualifies: Rarest token." in said(test)
     assert TOO_SHORT not in said(test)
     assert nothing_is_empty(test)
     assert "Rarest token" not in test.dataframe[1].value.columns
@@ -208,10 +208,10 @@ def test_no_number_of_a_table_is_a_negative_zero() -> None:
             numbers = [cell for cell in cells if isinstance(cell, float)]
             assert not any(np.signbit(n) and round(n, 4) == 0 for n in numbers)
             assert "-0.0000" not in cells
-    assert table.rounded(-0.00004) == 0
-    assert not np.signbit(table.rounded(-0.00004))
-    assert table.rounded(-0.00006) == -0.0001
-    assert table.rounded(float("nan")) is None
+    assert measures.rounded(-0.00004) == 0
+    assert not np.signbit(measures.rounded(-0.00004))
+    assert measures.rounded(-0.00006) == -0.0001
+    assert measures.rounded(float("nan")) is None
 
 
 # --- compare --------------------------------------------------------------------------------------

@@ -1,12 +1,16 @@
-"""The Heads page: the passport of each head, many heads at once, many texts."""
+"""The Heads page: measures of every head, heads combined into one pattern, and many texts."""
 
-from mha_viz.app.pages.heads import layers, several, table
+from mha_viz.app.pages.heads import combined, profiles, several_texts
 from mha_viz.app.view import View
 from mha_viz.app.widgets.choices import choose_part
 
-PARTS = {"Head profiles": table.show, "Combined heads": layers.show, "Several texts": several.show}
+PARTS = {
+    "Head profiles": profiles.show,
+    "Combined heads": combined.show,
+    "Several texts": several_texts.show,
+}
 
 
 def show(view: View) -> None:
-    """The chosen part."""
+    """The selected tab."""
     PARTS[choose_part(PARTS, "numbers_of")](view)
