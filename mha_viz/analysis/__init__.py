@@ -1,1 +1,1 @@
-"""Why and what for: numbers that take a model apart, each in a module of its own."""
+"""Analyses of a model and its traces: one module for each question."""

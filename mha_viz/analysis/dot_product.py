@@ -1,10 +1,10 @@
-"""Why a weight is what it is, one query and one key at a time: no torch here.
+"""Why an attention weight is what it is, for one query and one key. No torch.
 
     score_ij  = scale * sum_d q_id k_jd
     weight_ij = exp(score_ij) / sum_{j' <= i} exp(score_ij')     Vaswani et al. 2017, section 3.2.1
 
-A trace holds q and k as float32. Their products are exact in float64, in which everything here is
-computed, so a sum that is shown is the sum of what is shown beside it.
+A trace holds q and k in float32. Everything here is computed in float64, where their products are
+exact, so a displayed sum is the sum of the displayed parts.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ Positions = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DotProduct:
-    """A query times a key, element by element: q, k and their products are `[d_h]`."""
+    """One query and one key, element by element: q, k and their products are `[d_h]`."""
 
     q: Numbers
     k: Numbers
@@ -31,7 +31,7 @@ class DotProduct:
 
     @property
     def products(self) -> Numbers:
-        """`[d_h]`: what each element adds to the sum."""
+        """`[d_h]`: the contribution of each element to the dot product."""
         return self.q * self.k
 
     @property
@@ -45,7 +45,7 @@ class DotProduct:
         return self.total * self.scale
 
     def order(self, *, by_size: bool) -> Positions:
-        """The elements as they lie, or those that add or take most first."""
+        """The elements in their order, or `by_size`: the largest magnitude first."""
         if by_size:
             return np.argsort(-np.abs(self.products), kind="stable")
         return np.arange(len(self.q))
@@ -53,11 +53,11 @@ class DotProduct:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
-    """The softmax of one query, step by step; all arrays are `[T]`, one entry a key.
+    """The softmax of one query, step by step; all arrays are `[T]`, one entry per key.
 
-    `scores` are those of the keys beyond the query too, which the mask takes out: there `exps` and
-    `weights` are 0. The largest score is subtracted before the exponential, which changes no
-    weight and lets none overflow.
+    `scores` includes the keys after the query, which are masked: their `exps` and `weights` are 0.
+    The row's maximum is subtracted before the exponential; that leaves the weights the same and
+    prevents overflow.
     """
 
     query: int
@@ -65,12 +65,12 @@ class Row:
 
     @property
     def largest(self) -> float:
-        """The largest score that the mask lets through."""
+        """The largest score of a key that is not masked."""
         return float(self.scores[: self.query + 1].max())
 
     @property
     def exps(self) -> Numbers:
-        """exp(score - largest), and 0 for what is masked."""
+        """exp(score - largest), and 0 for masked keys."""
         out = np.zeros_like(self.scores)
         seen = self.scores[: self.query + 1]
         out[: self.query + 1] = np.exp(seen - self.largest)
@@ -78,13 +78,13 @@ class Row:
 
     @property
     def weights(self) -> Numbers:
-        """The exponentials over their sum: they add up to 1."""
+        """The exponentials divided by their sum."""
         exps = self.exps
         shares: Numbers = exps / exps.sum()
         return shares
 
     def strongest(self, n: int, *, also: int | None = None) -> list[int]:
-        """The n keys of the largest weights, largest first, and after them `also`."""
+        """The n keys with the largest weights, largest first, then `also`."""
         keys: list[int] = np.argsort(-self.weights[: self.query + 1], kind="stable")[:n].tolist()
         return keys if also is None or also in keys else [*keys, also]
 
@@ -102,7 +102,7 @@ class Lines:
 
 
 def dot_product(trace: Trace, layer: int, head: int, query: int, key: int) -> DotProduct:
-    """The query at one position times the key at another, which may lie beyond it.
+    """The dot product of the query at one position and the key at any other.
 
     Raises HeadNotFound, and ShapeError for a position that is not in the text.
     """
@@ -123,7 +123,7 @@ def softmax_row(trace: Trace, layer: int, head: int, query: int) -> Row:
 
 
 def scores(trace: Trace, layer: int, head: int, *, masked: bool = False) -> Array:
-    """`[T, T]`: the scaled dot products, a row a query; NaN beyond it where they are `masked`.
+    """`[T, T]`: the scaled dot products, one row per query; with `masked`, NaN after the query.
 
     Raises HeadNotFound.
     """
@@ -136,29 +136,29 @@ def scores(trace: Trace, layer: int, head: int, *, masked: bool = False) -> Arra
 
 
 def lines(pattern: Array, *, most: int = 8, threshold: float = 0.0) -> Lines:
-    """Of each row of a pattern `[T, T]` the `most` largest weights that reach the threshold.
+    """For each row of a pattern `[T, T]`, up to `most` of its weights of at least the threshold.
 
-    What is masked is no line, whatever the threshold. Raises ShapeError for `most` below 1.
+    Masked weights never count. Raises ShapeError for `most` below 1.
     """
     if most < 1:
-        raise ShapeError(f"most = {most}; a row has at least one line.")
+        raise ShapeError(f"most = {most}; expected at least one line per row.")
     T = len(pattern)
     n = min(most, T)
     keys = np.argpartition(pattern, T - n, axis=1)[:, T - n :]
     weights = np.take_along_axis(pattern, keys, axis=1)
     queries = np.broadcast_to(np.arange(T)[:, None], keys.shape)
     drawn = (weights >= threshold) & (keys <= queries)
-    found = Lines(queries[drawn], keys[drawn], weights[drawn])
-    return take(found, _strongest_first(found))
+    unsorted = Lines(queries[drawn], keys[drawn], weights[drawn])
+    return take(unsorted, _strongest_first(unsorted))
 
 
-def take(found: Lines, at: Positions) -> Lines:
-    """The lines at these places."""
-    return Lines(found.queries[at], found.keys[at], found.weights[at])
+def take(lines: Lines, indices: Positions) -> Lines:
+    """The lines at these indices."""
+    return Lines(lines.queries[indices], lines.keys[indices], lines.weights[indices])
 
 
 def strongest(heads: Sequence[Lines], most: int) -> list[Lines]:
-    """The `most` strongest lines of all these heads together, head by head."""
+    """The `most` strongest lines of all heads together, as one `Lines` per head."""
     if sum(map(len, heads)) <= most:
         return list(heads)
     weights = np.concatenate([one.weights for one in heads])
@@ -169,10 +169,10 @@ def strongest(heads: Sequence[Lines], most: int) -> list[Lines]:
 
 
 def without_first(pattern: Array, *, renormalised: bool = False) -> Array:
-    """The pattern `[T, T]` with its first key taken out: NaN there.
+    """The pattern `[T, T]` without its first key, which becomes NaN.
 
-    `renormalised`, what is left of each row adds up to 1: A_ij / (1 - A_i0). A row that looked at
-    nothing else, as the first one does, has nothing left and is NaN.
+    With `renormalised`, the rest of each row sums to 1: A_ij / (1 - A_i0). A row that looks only at
+    the first key, such as row 0, becomes NaN.
     """
     out = pattern.astype(np.float64)
     out[:, 0] = np.nan
@@ -180,24 +180,24 @@ def without_first(pattern: Array, *, renormalised: bool = False) -> Array:
         rest = np.nansum(out, axis=1, keepdims=True)
         out = np.divide(out, rest, out=np.full_like(out, np.nan), where=rest > 0)
         out[0] = np.nan
-    found: Array = out.astype(np.float32)
-    return found
+    rest_of_rows: Array = out.astype(np.float32)
+    return rest_of_rows
 
 
 def share_of_first(amounts: Array) -> float:
-    """The share of `[T, T]` that lies on the first key, over queries 1 to T - 1; NaN for T = 1.
+    """The share of `[T, T]` on the first key, over queries 1 to T - 1; NaN for T = 1.
 
-    Query 0 has no other key to look at. Of a pattern it is the mean of A_i0; of value-weighted
-    attention, the part of all norms that the first token's are.
+    Query 0 is excluded because it has no other key. For a pattern this is the mean of A_i0; for
+    value-weighted attention, the first token's share of all norms.
     """
     rows = amounts[1:].astype(np.float64)
     total = rows.sum()
     return float(rows[:, 0].sum() / total) if total > 0 else float("nan")
 
 
-def _strongest_first(found: Lines) -> Positions:
-    """Of equal weights, the earlier query and then the earlier key is first."""
-    order: Positions = np.lexsort((found.keys, found.queries, -found.weights))
+def _strongest_first(lines: Lines) -> Positions:
+    """The indices by falling weight; for equal weights, earlier queries and then keys go first."""
+    order: Positions = np.lexsort((lines.keys, lines.queries, -lines.weights))
     return order
 
 
@@ -206,6 +206,6 @@ def _check(trace: Trace, layer: int, head: int, *positions: int) -> None:
     for position in positions:
         if not 0 <= position < trace.n_tokens:
             raise ShapeError(
-                f"There is no position {position}: the text has {trace.n_tokens} tokens, counted "
-                "from 0."
+                f"There is no position {position}: the text has positions 0 to "
+                f"{trace.n_tokens - 1}."
             )

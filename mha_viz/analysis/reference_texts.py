@@ -1,7 +1,7 @@
-"""The reference text of the project, and its two halves: one chooses, the other measures.
+"""The project's reference text in two halves: selection texts and held-out evaluation texts.
 
-What chooses an order of heads must not be what measures it: an order fits the text that chose it.
-The text lies in assets/reference.txt, one paragraph a line, and was written for this project.
+An order of heads fits the text that selected it, so another text has to evaluate the order. The
+text was written for this project; assets/reference.txt holds one paragraph per line.
 """
 
 import re
@@ -16,41 +16,39 @@ SENTENCE_END = re.compile(r"""(?<=[.!?]["')\]])\s+|(?<=[.!?])\s+""")
 
 @lru_cache(maxsize=1)
 def reference_texts() -> tuple[str, ...]:
-    """The paragraphs of the reference text, in their order. Raises TextError without the file."""
+    """The paragraphs of the reference text, in order. Raises TextError if the file is missing."""
     try:
         return paragraphs(REFERENCE.read_text(encoding="utf-8"))
     except OSError as error:
         raise TextError(
-            f"The reference text {REFERENCE.name} is not in {REFERENCE.parent.name}/. "
-            "Fetch it again, or give a text of your own."
+            f"The reference text {REFERENCE.name} is missing from {REFERENCE.parent.name}/. "
+            "Restore the file, or give a text of your own."
         ) from error
 
 
 def selection_texts() -> tuple[str, ...]:
-    """The first, third, fifth … paragraph of the reference text: they choose an order."""
+    """The first, third, fifth … paragraph of the reference text, which select heads."""
     return reference_texts()[0::2]
 
 
 def evaluation_texts() -> tuple[str, ...]:
-    """The second, fourth, sixth … paragraph of the reference text: they measure what was chosen."""
+    """The second, fourth, sixth … paragraph of the reference text, which evaluate the selection."""
     return reference_texts()[1::2]
 
 
 def paragraphs(text: str) -> tuple[str, ...]:
-    """The parts between blank lines, without blanks around them. Raises TextError for none."""
-    found = tuple(part.strip() for part in re.split(r"\n\s*\n", text) if part.strip())
-    if not found:
-        raise TextError(
-            "The text is empty. Give one of a few paragraphs, with blank lines between."
-        )
-    return found
+    """The parts between blank lines, stripped. Raises TextError for an empty text."""
+    parts = tuple(part.strip() for part in re.split(r"\n\s*\n", text) if part.strip())
+    if not parts:
+        raise TextError("The text is empty. Give a few paragraphs, with blank lines between them.")
+    return parts
 
 
 def split_text(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What chooses, and what measures: every other paragraph, or the halves of a single one.
+    """(selection texts, evaluation texts): every other paragraph, or the halves of a single one.
 
-    A single paragraph is cut at the end of the sentence next to its middle, or else between two
-    words. Raises TextError for an empty text, and for a single word, which has no halves.
+    A single paragraph is split after the sentence that ends nearest to its middle, or between two
+    words if it has one sentence. Raises TextError for an empty text and for a single word.
     """
     parts = paragraphs(text)
     if len(parts) == 1:
@@ -62,8 +60,8 @@ def _halves(text: str) -> tuple[str, str]:
     gaps = list(SENTENCE_END.finditer(text)) or list(re.finditer(r"\s+", text))
     if not gaps:
         raise TextError(
-            "The text is a single word. One part of a text chooses which heads go, another "
-            "measures what that costs: give at least two words, better two paragraphs."
+            "The text is a single word. One part of a text selects heads, another part evaluates "
+            "the selection: give at least two words, better two paragraphs."
         )
     middle = min(gaps, key=lambda gap: abs(gap.start() + gap.end() - len(text)))
     return text[: middle.start()], text[middle.end() :]

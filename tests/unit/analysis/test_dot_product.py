@@ -196,7 +196,7 @@ def test_a_place_that_is_not_there_is_named() -> None:
         dot_product.softmax_row(trace, 2, 0, 0)
     with pytest.raises(HeadNotFound):
         dot_product.scores(trace, 0, 3)
-    with pytest.raises(ShapeError, match="no position 4: the text has 4 tokens"):
+    with pytest.raises(ShapeError, match="no position 4: the text has positions 0 to 3"):
         dot_product.dot_product(trace, 0, 0, 0, 4)
     with pytest.raises(ShapeError, match="most = 0"):
         dot_product.lines(np.ones((1, 1), dtype=np.float32), most=0)

@@ -10,26 +10,28 @@ from mha_viz.errors import TextError
 
 
 def test_the_reference_text_is_split_into_two_halves_without_overlap():
-    whole, choosing, measuring = (
+    full, selection, evaluation = (
         reference_texts.reference_texts(),
         reference_texts.selection_texts(),
         reference_texts.evaluation_texts(),
     )
-    assert len(whole) == 24
-    assert len(choosing) == len(measuring) == 12
-    assert set(choosing) | set(measuring) == set(whole)
-    assert not set(choosing) & set(measuring)
-    assert whole[0] == choosing[0]
-    assert whole[1] == measuring[0]
-    assert all("\n" not in text and text == text.strip() for text in whole)
-    assert sum(len(text.split()) for text in whole) > 3000, "a few thousand words"
-    assert reference_texts.reference_texts() is whole, "read once"
+    assert len(full) == 24
+    assert len(selection) == len(evaluation) == 12
+    assert set(selection) | set(evaluation) == set(full)
+    assert not set(selection) & set(evaluation)
+    assert full[0] == selection[0]
+    assert full[1] == evaluation[0]
+    assert all("\n" not in text and text == text.strip() for text in full)
+    assert sum(len(text.split()) for text in full) > 3000, "a few thousand words"
+    assert reference_texts.reference_texts() is full, "read once"
 
 
 def test_a_missing_reference_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setattr(reference_texts, "REFERENCE", tmp_path / "reference.txt")
     reference_texts.reference_texts.cache_clear()
-    with pytest.raises(TextError, match=r"reference\.txt is not in .* give a text of your own"):
+    with pytest.raises(
+        TextError, match=r"reference\.txt is missing from .* give a text of your own"
+    ):
         reference_texts.reference_texts()
     reference_texts.reference_texts.cache_clear()
 
