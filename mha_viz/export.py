@@ -239,7 +239,7 @@ def _cells(trace: Mapping[str, Any]) -> list[tuple[Any, Any, Any]]:
 def _names(layout: Mapping[str, Any], axis: str) -> dict[Any, str]:
     """Places and labels of an axis: every token that the figure keeps, or the ticks it writes."""
     meta = layout.get("meta") or {}
-    if axis in meta.get("on", ""):
+    if axis in meta.get("axes", ""):
         return dict(enumerate(meta["tokens"]))
     ticks = layout.get(f"{axis}axis", {})
     places, texts = _list(ticks.get("tickvals")), _list(ticks.get("ticktext"))

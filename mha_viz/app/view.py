@@ -1,10 +1,10 @@
-"""View: everything that decides what a page draws, gathered once a run and then only read."""
+"""View: everything that decides what a page draws, gathered once per run and never changed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mha_viz.figures.scale import Scale
-from mha_viz.figures.theme import NORMAL, STAGE, Theme, Type
+from mha_viz.figures.theme import NORMAL, STAGE, TextSizes, Theme
 from mha_viz.figures.window import Window, clamp_window
 from mha_viz.head import Head
 from mha_viz.model import Description, Model
@@ -13,10 +13,10 @@ from mha_viz.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What is shown: a trace, the chosen head and token, and how it is drawn.
+    """What is shown: a trace, the selected head and token, and how they are drawn.
 
-    `trace_key` names the trace in caches and in the browser: model, text and cut. `source` and
-    `device` are what the model was asked for by.
+    `trace_key` identifies the trace (model, text and cut) in caches and in the browser. `source`
+    and `device` are the names by which the model was obtained.
     """
 
     source: str
@@ -35,7 +35,7 @@ class View:
 
     @property
     def about(self) -> Description:
-        """Where the model comes from."""
+        """The model's name, source and size."""
         return self.model.description
 
     @property
@@ -45,7 +45,7 @@ class View:
 
     @property
     def window(self) -> Window | None:
-        """The part of the heatmap that is zoomed in on, if any."""
+        """The part of the heatmap that is zoomed in on; None for the whole pattern."""
         if self.window_edges is None:
             return None
         return clamp_window(self.window_edges, self.trace.n_tokens)
@@ -57,6 +57,6 @@ class View:
         return "" if w is None else f"{w.first_query}-{w.end_query}-{w.first_key}-{w.end_key}"
 
     @property
-    def sizes(self) -> Type:
+    def sizes(self) -> TextSizes:
         """Text sizes for Plotly."""
         return STAGE if self.stage else NORMAL

@@ -1,14 +1,16 @@
-"""The tokens that one step chose from: what the model says, and what was drawn from."""
+"""The candidates for the next token at one step: the model's probabilities and the sampled ones."""
 
 from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from mha_viz.figures.text import literal
-from mha_viz.figures.theme import MONO, NORMAL, SANS, Theme, Type
-from mha_viz.tokens import shorten
+from mha_viz.figures.base import HIDDEN, Spec, Style, hover
+from mha_viz.figures.labels import row_width, token_labels
+from mha_viz.figures.marks import fill, outside, row_bars, stroke
+from mha_viz.figures.text import format_probability
+from mha_viz.figures.theme import NORMAL, TextSizes, Theme
 
-LABEL = 14  # characters of a token
+MAX_LETTERS = 14  # of a token
 ROW = 30  # pixels
 
 
@@ -16,77 +18,58 @@ def candidates_figure(
     labels: Sequence[str],
     before: Sequence[float],
     after: Sequence[float] | None,
-    chosen: int,
+    selected: int,
     theme: Theme,
     *,
-    sizes: Type = NORMAL,
+    sizes: TextSizes = NORMAL,
 ) -> go.Figure:
-    """Bars of probability, the likeliest token at the top; the `chosen` row is framed in orange.
+    """Bars of probability, the most likely token at the top, the row `selected` outlined in orange.
 
-    Violet is `before`, what the model says. With `after` that is pale, and violet is what was
-    drawn from; a token that the filters took away has no bar there, and says so.
+    `before` are the model's probabilities, in violet. With `after`, they are pale and violet is
+    the distribution that was sampled from; a token that the filters removed has no bar there.
     """
-    n = len(labels)
-    data = []
+    style = Style(theme, sizes)
     if after is None:
-        data.append(_bars(before, "the model", theme.accent, 0.0, 0.6, theme, sizes))
+        bars = [_bars("model", before, theme.accent, 0.0, 0.6, style)]
     else:
-        data.append(_bars(before, "the model", theme.control, -0.2, 0.36, theme, sizes))
-        data.append(_bars(after, "drawn from", theme.accent, 0.2, 0.36, theme, sizes))
+        bars = [
+            _bars("model", before, theme.control, -0.2, 0.36, style),
+            _bars("sampled from", after, theme.accent, 0.2, 0.36, style),
+        ]
     top = max([*before, *(after or ())]) or 1.0
-    frame = {
-        "type": "rect", "xref": "paper", "x0": 0, "x1": 1, "y0": chosen - 0.47,
-        "y1": chosen + 0.47, "line": {"color": theme.query, "width": 2},
-    }  # fmt: skip
-    room = 0.6 * (sizes.tick + 1) * max(len(shorten(t, LABEL)) for t in labels) + 14
-    layout = {
-        "template": "none", "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": room, "r": 6, "t": 4 if after is None else 26, "b": 4},
-        "dragmode": False, "barmode": "overlay",
-        "font": {"family": SANS, "color": theme.ink}, "shapes": [frame],
-        "showlegend": after is not None, "hovermode": "closest",
-        "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "itemclick": False,
-                   "itemdoubleclick": False,
-                   "font": {"size": sizes.note + 1, "color": theme.ink}},
-        "hoverlabel": {"bgcolor": theme.surface, "bordercolor": theme.query,
-                       "font": {"family": MONO, "size": sizes.tick + 1, "color": theme.ink}},
-        # Room at the right for the number of the longest bar.
-        "xaxis": {"visible": False, "fixedrange": True, "range": [0, 1.25 * top]},
-        "yaxis": {
-            "range": [n - 0.5, -0.5], "fixedrange": True, "showgrid": False, "zeroline": False,
-            "ticks": "", "ticklabeloverflow": "allow", "tickvals": list(range(n)),
-            "ticktext": [_label(t, i == chosen, theme) for i, t in enumerate(labels)],
-            "tickfont": {"size": sizes.tick + 1, "family": MONO, "color": theme.ink},
+    names = token_labels(labels, MAX_LETTERS)
+    names[selected] = style.selected(names[selected])
+    outline = {"type": "rect", "y0": selected - 0.47, "y1": selected + 0.47}
+    across = {"xref": "paper", "x0": 0, "x1": 1}
+    return style.figure(
+        *bars,
+        margin={
+            "l": row_width(labels, style, MAX_LETTERS),
+            "r": 6,
+            "t": 26 if after else 4,
+            "b": 4,
         },
-    }  # fmt: skip
-    return go.Figure(data=data, layout=layout)
+        shapes=[outline | across | stroke(theme.query, 2)],
+        showlegend=after is not None,
+        legend=style.legend(clickable=False),
+        xaxis=HIDDEN | {"range": [0, 1.25 * top]},  # room for the number of the longest bar
+        yaxis=style.rows(names),
+    )
 
 
 def height(n: int) -> int:
-    """Pixels for so many candidates."""
+    """Pixels for n candidates."""
     return 30 + n * ROW
 
 
-def told(p: float) -> str:
-    """A probability in two digits; below that, that it is small."""
-    return f"{p:.2f}" if p >= 0.005 else "<0.01"
-
-
-def _label(token: str, chosen: bool, theme: Theme) -> str:
-    text = literal(shorten(token, LABEL))
-    return f'<b><span style="color:{theme.query}">{text}</span></b>' if chosen else text
-
-
 def _bars(
-    values: Sequence[float], name: str, colour: str, offset: float, width: float, theme: Theme,
-    sizes: Type,
-) -> dict[str, object]:  # fmt: skip
-    return {
-        "type": "bar", "orientation": "h", "name": name, "width": width,
-        "x": list(values), "y": [row + offset for row in range(len(values))],
-        "marker": {"color": colour, "line": {"width": 0}},
-        "text": [told(v) if v else "filtered out" for v in values],
-        "textposition": "outside", "cliponaxis": False, "constraintext": "none",
-        "textfont": {"size": sizes.tick, "color": theme.muted},
-        "hovertemplate": f"{name}: %{{x:.4g}}<extra></extra>",
-    }  # fmt: skip
+    name: str, values: Sequence[float], colour: str, offset: float, width: float, style: Style
+) -> Spec:
+    rows = [row + offset for row in range(len(values))]
+    texts = [format_probability(p) if p else "filtered out" for p in values]
+    return (
+        row_bars(list(values), rows, width, name=name)
+        | fill(colour)
+        | outside(texts, style.muted())
+        | hover(f"{name}: %{{x:.4g}}")
+    )

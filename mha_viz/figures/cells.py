@@ -1,20 +1,23 @@
-"""Numbers of query and key that are no plain weights: scores, norms, weights on a log scale."""
+"""A value for each query and key: scores, norms, products, weights on a log scale."""
 
 from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import NDArray
 
-from mha_viz.figures.heatmap import GAPS_UP_TO
-from mha_viz.figures.labels import names, pattern_axes, room
-from mha_viz.figures.theme import MONO, NORMAL, SANS, Theme, Type, colorscale, diverging_scale
+from mha_viz.figures.base import Spec, Style, hover
+from mha_viz.figures.labels import label_width, pattern_axes, token_meta
+from mha_viz.figures.marks import gaps, heatmap
+from mha_viz.figures.pooling import pool_by_magnitude
+from mha_viz.figures.scale import ROOT_TICKS
+from mha_viz.figures.text import with_minus
+from mha_viz.figures.theme import NORMAL, TextSizes, Theme, colorscale, diverging_scale
 from mha_viz.figures.window import Window, whole
 from mha_viz.trace import Array
 
 Colours = Literal["signed", "root", "log"]
-MAX_TICKS = 20  # labels a side, which touch on the 260 pixels of a third of the page
+MAX_TICKS = 20  # labels per side, which touch on the 260 pixels of a third of the page
 BAR = 44  # pixels below the cells for the colour bar
 DECADES = 4  # of the log scale, down from its top
 
@@ -28,67 +31,39 @@ def cell_map(
     top: float,
     window: Window | None = None,
     ticks: int = MAX_TICKS,
-    sizes: Type = NORMAL,
+    sizes: TextSizes = NORMAL,
 ) -> go.Figure:
-    """The values `[T, T]`, a row a query, or a window of them; NaN is blank.
+    """The values `[T, T]`, a row per query, or a window of them; NaN is blank.
 
-    "signed" colours reach from -top to top, blue and orange; "root" ones follow the square root of
-    the share of top; "log" ones its logarithm, over DECADES. The hover shows the value itself. Of
-    more than MAX_CELLS a side each cell is the one of largest size in a square block.
+    "signed" colours run from -top to top, blue and orange; "root" follows the square root of
+    value / top; "log" its logarithm, over DECADES. The hover shows the value itself. Beyond
+    MAX_CELLS per side, a cell shows the value of largest magnitude in a square block.
     """
-    top = top or 1.0
+    style, top = Style(theme, sizes), top or 1.0
     seen = window or whole(len(tokens))
-    block = seen.block
-    q0, k0 = seen.first_query, seen.first_key
-    cells = largest(values[q0 : seen.end_query, k0 : seen.end_key], block)
-    gap = 1 if max(cells.shape) <= GAPS_UP_TO else 0
-    centre = (block - 1) / 2
-    many = f", the largest of {block} × {block}" if block > 1 else ""
-    signed = colours == "signed"
-    # Where the colour follows the value itself, the figure holds it once.
-    numbers = {"z": cells} if signed else {"z": _place(cells, colours, top), "customdata": cells}
-    shown = "z" if signed else "customdata"
-    heatmap = {
-        "type": "heatmap", **numbers,
-        "x0": k0 + centre, "dx": block, "y0": q0 + centre, "dy": block, "xgap": gap, "ygap": gap,
-        "zmin": -top if signed else 0, "zmax": top if signed else 1, "hoverongaps": False,
-        "colorscale": diverging_scale(theme) if signed else colorscale(theme),
-        "hovertemplate": f"from %{{y}} to %{{x}}: %{{{shown}:.4~g}}{many}<extra></extra>",
-        "colorbar": _bar(colours, top, theme, sizes),
-    }  # fmt: skip
-    axes = pattern_axes(tokens, seen, theme, sizes, ticks)
-    layout = {
-        "template": "none", "dragmode": False, "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)", "font": {"family": SANS, "color": theme.ink},
-        "meta": names(tokens, block=block),
-        "margin": {"l": room(tokens, sizes), "t": room(tokens, sizes), "r": 6, "b": BAR},
-        "hoverlabel": {"bgcolor": theme.surface, "bordercolor": theme.query,
-                       "font": {"family": MONO, "size": sizes.tick + 1, "color": theme.ink}},
-        **{name: axis | {"fixedrange": True} for name, axis in axes.items()},
-    }  # fmt: skip
-    return go.Figure(data=[heatmap], layout=layout)
+    block, q0, k0 = seen.block, seen.first_query, seen.first_key
+    part = pool_by_magnitude(values[q0 : seen.end_query, k0 : seen.end_key], block)
+    place: Spec = {"origin": (k0, q0), "block": block}
+    if colours == "signed":  # colour follows the value itself, so the figure holds it once
+        cells, shown = heatmap(part, -top, top, diverging_scale(theme), **place), "z"
+    else:
+        z = _position(part, colours, top)
+        cells = heatmap(z, 0, 1, colorscale(theme), customdata=part, **place)
+        shown = "customdata"
+    pooled = f", the largest of {block} × {block}" if block > 1 else ""
+    text = hover(f"from %{{y}} to %{{x}}: %{{{shown}:.4~g}}{pooled}")
+    side = label_width(tokens, style)
+    return style.figure(
+        cells | gaps(part) | text | {"colorbar": _colour_bar(colours, top, style)},
+        margin={"l": side, "t": side, "r": 6, "b": BAR},
+        meta=token_meta(tokens, block=block),
+        **pattern_axes(tokens, tokens, style, seen, most=ticks, fixedrange=True),
+    )
 
 
-def largest(values: Array, block: int) -> Array:
-    """Of each block x block square the value of the largest size, with its sign; NaN if all is."""
-    if block == 1:
-        return values
-    rows, columns = (np.arange(0, n, block) for n in values.shape)
-
-    def most(x: Array) -> Array:
-        found: Array = np.maximum.reduceat(np.maximum.reduceat(x, rows, 0), columns, 1)
-        return found
-
-    blank = np.isnan(values)
-    up = most(np.where(blank, -np.inf, values))
-    down = most(np.where(blank, -np.inf, -values))
-    found: Array = np.where(up >= down, up, -down).astype(np.float32)
-    found[np.isneginf(up)] = np.nan
-    return found
-
-
-def _place(cells: Array, colours: Colours, top: float) -> NDArray[np.float32]:
-    share = cells / np.float32(top)
+def _position(values: Array, colours: Colours, top: float) -> Array:
+    """The place of each value on the colour scale, from 0 to 1."""
+    share = values / np.float32(top)
     if colours == "root":
         root: Array = np.sqrt(share)
         return root
@@ -97,25 +72,21 @@ def _place(cells: Array, colours: Colours, top: float) -> NDArray[np.float32]:
     return place
 
 
-def _bar(colours: Colours, top: float, theme: Theme, sizes: Type) -> dict[str, object]:
+def _colour_bar(colours: Colours, top: float, style: Style) -> Spec:
     """The colour bar under the cells, with a few of the values that its colours stand for."""
     if colours == "signed":
         shares, at = [-1.0, 0.0, 1.0], [-top, 0.0, top]
     elif colours == "root":
-        shares, at = [0.0, 0.05, 0.2, 0.5, 1.0], [v**0.5 for v in (0.0, 0.05, 0.2, 0.5, 1.0)]
+        shares, at = list(ROOT_TICKS), [share**0.5 for share in ROOT_TICKS]
     else:
-        shares = [10.0**-d for d in range(DECADES, -1, -1)]
-        at = [d / DECADES for d in range(DECADES + 1)]
+        shares = [10.0**-decade for decade in range(DECADES, -1, -1)]
+        at = [decade / DECADES for decade in range(DECADES + 1)]
     labels = [_short(share * top) for share in shares]
     if colours == "log":
         labels[0] = f"≤ {labels[0]}"
-    return {
-        "orientation": "h", "x": 0, "xanchor": "left", "y": 0, "yanchor": "top", "ypad": 8,
-        "xpad": 0, "len": 0.8, "thickness": 8, "outlinewidth": 0, "ticks": "", "tickangle": 0,
-        "tickvals": at, "ticktext": labels,
-        "tickfont": {"size": sizes.tick - 1, "color": theme.muted},
-    }  # fmt: skip
+    place = {"orientation": "h", "x": 0, "xanchor": "left", "y": 0, "yanchor": "top"}
+    return style.colour_bar(at, labels) | place | {"ypad": 8, "xpad": 0, "len": 0.8, "thickness": 8}
 
 
 def _short(value: float) -> str:
-    return f"{value:.3g}".replace("-", "−").replace("e−0", "e−")
+    return with_minus(f"{value:.3g}").replace("e−0", "e−")

@@ -1,4 +1,4 @@
-"""A query times a key: both as strips of cells, their products, and the sum as it grows."""
+"""The dot product of a query and a key: both as strips of cells, their products, and their sum."""
 
 from collections.abc import Sequence
 
@@ -6,119 +6,81 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from mha_viz.figures.theme import MONO, NORMAL, SANS, Theme, Type, diverging_scale
+from mha_viz.figures.base import Spec, Style, hover
+from mha_viz.figures.marks import bars, fill, heatmap, horizontal_line, line, stroke
+from mha_viz.figures.text import with_minus
+from mha_viz.figures.theme import NORMAL, TextSizes, Theme, diverging_scale
 
-Numbers = NDArray[np.float64]
-LABELS = 24  # elements that are numbered, which a phone still shows apart
+Vector = NDArray[np.float64]
+MAX_LABELS = 24  # elements with a number on the axis, which still fit on a phone
 STRIPS = (0.5, 1.0)  # of the height, for the strips; the rest is for the sum
-SPACE = "\u2002"  # between a letter and its strip
 SUM = (0.0, 0.45)
+SPACE = "\u2002"  # between a letter and its strip
 
 
 def dot_product_figure(
-    q: Numbers,
-    k: Numbers,
-    order: Sequence[int],
-    theme: Theme,
-    *,
-    sizes: Type = NORMAL,
+    q: Vector, k: Vector, order: Sequence[int], theme: Theme, *, sizes: TextSizes = NORMAL
 ) -> go.Figure:
     """The q and k `[d_h]`, q x k below them, and the running sum of q x k, in the order given.
 
     Blue is below zero and orange above, from -m to m: one m for q and k, another for q x k. A bar
-    reaches from the sum before an element to the sum after it, and a line follows the sum.
+    runs from the sum before an element to the sum after it, and a line follows the sum.
     """
-    at = np.asarray(order)
-    q, k = q[at], k[at]
-    products = q * k
-    running = np.cumsum(products)
-    x = np.arange(len(at))
-    top, top_product = float(max(np.abs(q).max(), np.abs(k).max())), float(np.abs(products).max())
-    blank = np.full(len(at), np.nan)
-    data = [
-        _strip([q, k, blank], at, top, theme),
-        _strip([blank, blank, products], at, top_product, theme),
-        _bars(x, at, products, running, theme),
-        _line(x, running, theme),
-    ]  # fmt: skip
-    low, high = min(0.0, float(running.min())), max(0.0, float(running.max()))
+    style, elements = Style(theme, sizes), np.asarray(order)
+    q, k = q[elements], k[elements]
+    products, blank = q * k, np.full(len(elements), np.nan)
+    total = np.cumsum(products)
+    x = np.arange(len(elements))
+    low, high = min(0.0, float(total.min())), max(0.0, float(total.max()))
     room = 0.1 * (high - low) or 1.0
-    step = -(-len(at) // LABELS)
-    axis: dict[str, object] = {
-        "showgrid": False, "zeroline": False, "ticks": "", "fixedrange": True, "showline": False,
-        "ticklabeloverflow": "allow",
-        "tickfont": {"size": sizes.tick, "color": theme.muted},
-    }  # fmt: skip
-    layout = {
-        "template": "none", "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 54, "r": 12, "t": 4, "b": 38}, "dragmode": False, "showlegend": False,
-        "font": {"family": SANS, "color": theme.ink}, "hovermode": "closest", "bargap": 0,
-        "hoverlabel": {"bgcolor": theme.surface, "bordercolor": theme.query,
-                       "font": {"family": MONO, "size": sizes.tick + 1, "color": theme.ink}},
-        "xaxis": axis | {
-            "range": [-0.5, len(at) - 0.5], "anchor": "y2", "tickangle": 0,
-            "tickvals": x[::step], "ticktext": [str(i) for i in at[::step]],
-            "title": {"text": "element of the head", "standoff": 6,
-                      "font": {"size": sizes.note, "color": theme.muted}},
-        },
-        "yaxis": axis | {
-            "domain": STRIPS, "range": [2.5, -0.5], "tickvals": [0, 1, 2],
-            "ticktext": [
-                f'<span style="color:{theme.query}"><b>q</b></span>{SPACE}',
-                f'<span style="color:{theme.key}"><b>k</b></span>{SPACE}', f"q × k{SPACE}",
-            ],
-            "tickfont": {"size": sizes.tick + 2, "color": theme.ink},
-        },
-        "yaxis2": axis | {
-            "domain": SUM, "range": [low - room, high + 2.6 * room], "nticks": 5,
-            "showgrid": True, "gridcolor": theme.hairline, "anchor": "x",
-        },
-        "shapes": [
-            {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": "y2", "y0": 0, "y1": 0,
-             "line": {"color": theme.control, "width": 1}, "layer": "below"},
-        ],
-        "annotations": [_end(float(running[-1]), theme, sizes)],
-    }  # fmt: skip
-    return go.Figure(data=data, layout=layout)
+    every = slice(None, None, -(-len(elements) // MAX_LABELS))
+    labels = [str(i) for i in elements[every]]
+    zero = horizontal_line(0, yref="y2", layer="below", **stroke(theme.control, 1))
+    line_ends = np.array([x[0] - 1, *x, x[-1] + 1]), np.array([0.0, *total, total[-1]])
+    steps = line(*line_ends, theme.ink, 1.5, yaxis="y2")
+    steps["line"]["shape"] = "hvh"
+    return style.figure(
+        _strips([q, k, blank], elements, theme),
+        _strips([blank, blank, products], elements, theme),
+        _bars(x, elements, products, total, theme),
+        steps,
+        margin={"l": 54, "r": 12, "t": 4, "b": 38},
+        shapes=[zero],
+        annotations=[_result(float(total[-1]), style)],
+        xaxis=style.axis("element of the head", range=[-0.5, len(x) - 0.5], anchor="y2")
+        | {"tickvals": x[every], "ticktext": labels, "tickangle": 0, "ticklabeloverflow": "allow"},
+        yaxis=style.rows(_strip_names(theme), domain=STRIPS, tickfont=style.ink(2)),
+        yaxis2=style.axis(grid=True, domain=SUM, anchor="x", nticks=5)
+        | {"range": [low - room, high + 2.6 * room], "ticklabeloverflow": "allow"},
+    )
 
 
-def _strip(
-    rows: Sequence[Numbers], at: NDArray[np.intp], top: float, theme: Theme
-) -> dict[str, object]:
-    return {
-        "type": "heatmap", "z": np.stack(rows).astype(np.float32), "zmin": -top or -1.0,
-        "zmax": top or 1.0, "colorscale": diverging_scale(theme), "showscale": False,
-        "hoverongaps": False, "xgap": 1 if len(at) <= 64 else 0, "ygap": 6,
-        "text": [[f"{name}, element {d}" for d in at] for name in ("q", "k", "q × k")],
-        "hovertemplate": "%{text}: %{z:.4f}<extra></extra>",
-    }  # fmt: skip
+def _strip_names(theme: Theme) -> list[str]:
+    names = {"q": theme.query, "k": theme.key}
+    bold = [f'<span style="color:{c}"><b>{name}</b></span>{SPACE}' for name, c in names.items()]
+    return [*bold, f"q × k{SPACE}"]
+
+
+def _strips(rows: Sequence[Vector], elements: NDArray[np.intp], theme: Theme) -> Spec:
+    """Three rows of cells on one colour scale; NaN rows are blank."""
+    z = np.stack(rows).astype(np.float32)
+    top = float(np.nanmax(np.abs(rows))) or 1.0
+    texts = [[f"{name}, element {i}" for i in elements] for name in ("q", "k", "q × k")]
+    gaps = {"xgap": 1 if len(elements) <= 64 else 0, "ygap": 6}
+    cells = heatmap(z, -top, top, diverging_scale(theme), text=texts, showscale=False)
+    return cells | gaps | hover("%{text}: %{z:.4f}")
 
 
 def _bars(
-    x: NDArray[np.intp], at: NDArray[np.intp], products: Numbers, running: Numbers, theme: Theme
-) -> dict[str, object]:
-    colours = np.where(products < 0, theme.diverging[2], theme.diverging[7])
-    return {
-        "type": "bar", "x": x, "y": products, "base": running - products, "yaxis": "y2",
-        "width": 0.86, "marker": {"color": colours.tolist(), "line": {"width": 0}},
-        "customdata": np.stack([at, running], axis=1).tolist(),
-        "hovertemplate": "element %{customdata[0]}: adds %{y:.4f}, the sum is now "
-                         "%{customdata[1]:.4f}<extra></extra>",
-    }  # fmt: skip
+    x: NDArray[np.intp], elements: NDArray[np.intp], products: Vector, total: Vector, theme: Theme
+) -> Spec:
+    colours = np.where(products < 0, theme.diverging[2], theme.diverging[7]).tolist()
+    text = "element %{customdata[0]}: adds %{y:.4f}, the sum is now %{customdata[1]:.4f}"
+    data = {"base": total - products, "customdata": np.stack([elements, total], axis=1).tolist()}
+    return bars(x, products, 0.86, yaxis="y2") | data | fill(colours) | hover(text)
 
 
-def _line(x: NDArray[np.intp], running: Numbers, theme: Theme) -> dict[str, object]:
-    return {
-        "type": "scatter", "mode": "lines", "x": [x[0] - 1, *x, x[-1] + 1],
-        "y": [0.0, *running, running[-1]], "yaxis": "y2", "hoverinfo": "skip",
-        "line": {"color": theme.ink, "width": 1.5, "shape": "hvh"},
-    }  # fmt: skip
-
-
-def _end(total: float, theme: Theme, sizes: Type) -> dict[str, object]:
-    said = f"{total:.3f}".replace("-", "−")
-    return {
-        "text": f"<b>q · k = {said}</b>", "xref": "x domain", "x": 1, "y": 1, "yref": "y2 domain",
-        "xanchor": "right", "yanchor": "top", "showarrow": False,
-        "font": {"size": sizes.note + 2, "color": theme.ink},
-    }  # fmt: skip
+def _result(total: float, style: Style) -> Spec:
+    text = with_minus(f"<b>q · k = {total:.3f}</b>")
+    place = {"xref": "x domain", "yref": "y2 domain", "font": style.ink(2)}
+    return style.note(text, 1, 1, anchor="right top") | place

@@ -4,9 +4,13 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from mha_viz.figures.theme import NORMAL, SANS, Theme, Type, between, mix
+from mha_viz.figures.base import CLEAR, Spec, Style, hover
+from mha_viz.figures.grid import head_axes
+from mha_viz.figures.marks import clickable, frame, inside, squares
+from mha_viz.figures.text import escape, with_minus
+from mha_viz.figures.theme import NORMAL, TextSizes, Theme, diverging_colour, sequential_colour
 
-WRITTEN_UP_TO = 14  # heads across, with the number written in the cell
+NUMBERS_UP_TO = 14  # heads across, with the number written in the cell
 
 
 def head_map(
@@ -14,86 +18,50 @@ def head_map(
     theme: Theme,
     *,
     bounds: tuple[float, float],
-    chosen: tuple[int, int],
+    selected: tuple[int, int],
     name: str,
     diverging: bool = False,
-    sizes: Type = NORMAL,
+    sizes: TextSizes = NORMAL,
 ) -> go.Figure:
     """A cell for each of `values` `[L, H]`, coloured from the lower to the upper of `bounds`.
 
-    With `diverging` the middle of the bounds has no colour. NaN is blank. The customdata of a cell
-    is [layer, head], so that a click can choose it; `name` is said on hover.
+    With `diverging`, the middle of the bounds has no colour. NaN is blank. The customdata of a cell
+    is [layer, head, number as text]; `name` is what the number is called on hover.
     """
-    L, H = values.shape
+    style, (L, H) = Style(theme, sizes), values.shape
     layers, heads = (axis.ravel() for axis in np.indices((L, H)))
-    flat = values.ravel()
     low, high = bounds
-    share = np.clip((np.nan_to_num(flat, nan=low) - low) / ((high - low) or 1.0), 0, 1)
+    share = (np.nan_to_num(values.ravel(), nan=low) - low) / ((high - low) or 1.0)
+    strength = np.clip(share, 0, 1) * 2 - 1 if diverging else np.clip(share, 0, 1)
+    colour = diverging_colour if diverging else sequential_colour
     colours = [
-        (mix(theme, 2 * v - 1) if diverging else between(theme, v))
-        if np.isfinite(x)
-        else "rgba(0,0,0,0)"
-        for v, x in zip(share.tolist(), flat, strict=True)
+        colour(theme, s) if np.isfinite(v) else CLEAR
+        for s, v in zip(strength.tolist(), values.flat, strict=True)
     ]
-    strong = np.abs(2 * share - 1) if diverging else share
-    cells = {
-        "type": "bar", "x": heads, "y": np.ones(L * H), "base": layers - 0.5, "width": 1,
-        "marker": {"color": colours, "line": {"width": 2, "color": theme.page}},
-        "selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 1}},
-        "customdata": [
-            [int(i), int(h), _said(v)] for i, h, v in zip(layers, heads, flat, strict=True)
-        ],
-        "hovertemplate": f"L%{{customdata[0]}} H%{{customdata[1]}}, {name}: %{{customdata[2]}}"
-                         "<extra></extra>",
-    }  # fmt: skip
-    if H <= WRITTEN_UP_TO:
-        cells |= {
-            "text": [_short(v) for v in flat], "textposition": "inside",
-            "insidetextanchor": "middle", "textangle": 0, "constraintext": "none",
-            "textfont": {
-                "size": sizes.cell - 1,
-                "color": [
-                    theme.ink_on_strong if s > theme.ink_flips_at else theme.ink for s in strong
-                ],
-            },
-        }  # fmt: skip
-    layer, head = chosen
-    ring = {
-        "type": "rect", "x0": head - 0.5, "x1": head + 0.5, "y0": layer - 0.5, "y1": layer + 0.5,
-        "line": {"color": theme.query, "width": 3},
-    }  # fmt: skip
-    axis = {
-        "showgrid": False, "zeroline": False, "ticks": "", "fixedrange": True,
-        "constrain": "domain", "tickfont": {"size": sizes.tick, "color": theme.muted},
-    }  # fmt: skip
-    step = 1 if H <= 16 else 2 if H <= 32 else 4
-    layout = {
-        "template": "none", "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 34, "r": 4, "t": 26, "b": 4}, "dragmode": False, "showlegend": False,
-        "font": {"family": SANS, "color": theme.ink}, "barmode": "overlay", "bargap": 0,
-        "hovermode": "closest", "clickmode": "event+select", "shapes": [ring],
-        "hoverlabel": {"bgcolor": theme.surface, "bordercolor": theme.query,
-                       "font": {"family": SANS, "size": sizes.tick + 1, "color": theme.ink}},
-        "xaxis": axis | {
-            "side": "top", "range": [-0.5, H - 0.5], "tickvals": list(range(0, H, step)),
-            "ticktext": [f"H{h}" if h == 0 else str(h) for h in range(0, H, step)],
-        },
-        "yaxis": axis | {
-            "range": [L - 0.5, -0.5], "tickvals": list(range(L)),
-            "ticktext": [f"L{i}" if i == 0 else str(i) for i in range(L)],
-        },
-    }  # fmt: skip
-    return go.Figure(data=[cells], layout=layout)
+    texts = [_number(value, 4) or "no value" for value in values.flat]
+    data = [[*place, text] for place, text in zip(np.ndindex(L, H), texts, strict=True)]
+    cells = squares(heads, layers, 1, customdata=data) | clickable()
+    cells["marker"] = {"color": colours, "line": {"width": 2, "color": theme.page}}
+    cells |= hover(f"L%{{customdata[0]}} H%{{customdata[1]}}, {escape(name)}: %{{customdata[2]}}")
+    if H <= NUMBERS_UP_TO:
+        cells |= _numbers(values, np.abs(strength) > theme.ink_flips_at, style)
+    return style.figure(
+        cells,
+        margin={"l": 34, "r": 4, "t": 26, "b": 4},
+        clickmode="event+select",
+        shapes=[frame(selected[1], selected[0], theme.query)],
+        **head_axes(L, H, style),
+    )
 
 
-def _said(value: float) -> str:
-    if not np.isfinite(value):
-        return "no value"
-    return f"{round(value, 4) + 0.0:.4f}".replace("-", "−")  # no zero is negative
+def _numbers(values: NDArray[np.float64], strong: NDArray[np.bool_], style: Style) -> Spec:
+    """The numbers in the cells, in an ink that can be read on them."""
+    texts = [_number(value, 2 if abs(value) < 10 else 0) for value in values.flat]
+    inks = np.where(strong, style.theme.ink_on_strong, style.theme.ink).tolist()
+    return inside(texts, {"size": style.sizes.cell - 1, "color": inks})
 
 
-def _short(value: float) -> str:
+def _number(value: float, digits: int) -> str:
     if not np.isfinite(value):
         return ""
-    digits = 2 if abs(value) < 10 else 0
-    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
+    return with_minus(f"{round(value, digits) + 0.0:.{digits}f}")  # + 0.0 turns -0.0 into 0.0

@@ -4,19 +4,22 @@ The page draws the same lines on a canvas, where those of a token light up under
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
 
 from mha_viz.analysis.dot_product import Lines, strongest
-from mha_viz.figures.labels import room, token_ticks
-from mha_viz.figures.text import literal
-from mha_viz.figures.theme import MONO, NORMAL, SANS, Theme, Type
+from mha_viz.figures.base import BARE, Spec, Style, hover
+from mha_viz.figures.labels import label_width, token_ticks
+from mha_viz.figures.marks import line
+from mha_viz.figures.text import escape
+from mha_viz.figures.theme import NORMAL, TextSizes, Theme
 
-MOST = 3000  # lines of all heads; more would be one grey area
-STEPS = 10  # strengths; the lines of one head and strength are one trace
-PITCH, LONGEST = 21, 960  # pixels of a token, for as long as the picture stays below the longest
-ACROSS = 300  # pixels between the rows of a picture that lies
+MAX_LINES = 3000  # of all heads together; more would be one grey area
+STRENGTHS = 10  # the lines of one head and strength are one trace
+PITCH, LONGEST = 21, 960  # pixels per token, and of all tokens at most
+ACROSS = 300  # pixels between the rows when they run from left to right
 LANE = 0.12  # tokens between the lines of two heads
 
 
@@ -26,104 +29,94 @@ def head_view(
     theme: Theme,
     *,
     upright: bool = True,
-    sizes: Type = NORMAL,
+    sizes: TextSizes = NORMAL,
 ) -> go.Figure:
-    """The lines of each named head, a colour a head: what looks is left, what is looked at right.
+    """The lines of each named head in its colour, from each query to the tokens it looks at.
 
-    Not `upright`, what looks is above. A line is stronger for a larger weight (√). Of more than
-    MOST lines the strongest are drawn.
+    Queries are at the left, or above if not `upright`. A line is stronger for a larger weight (√).
+    Beyond MAX_LINES, only the strongest are drawn.
     """
-    kept = strongest([found for _, found in heads], MOST)
-    length = min(LONGEST, PITCH * len(tokens))
-    widest = min(3.0, 0.4 + length / len(tokens) / 6)
-    traces: list[dict[str, object]] = [
-        trace
-        for number, ((name, _), found) in enumerate(zip(heads, kept, strict=True))
-        for trace in _of_head(
-            name, found, _lane(number, len(heads)), theme.categorical[number % 8], widest, upright
-        )
-    ]
-    # Plotly draws the labels of a second axis for as long as some trace lies on it.
+    style = Style(theme, sizes)
+    length, width = min(LONGEST, PITCH * len(tokens)), label_width(tokens, style)
+    thickest = min(3.0, 0.4 + length / len(tokens) / 6)
+    kept = strongest([lines for _, lines in heads], MAX_LINES)
+    traces: list[Spec] = []
+    for number, ((name, _), lines) in enumerate(zip(heads, kept, strict=True)):
+        # With several heads, each has a lane of its own, so that no line hides another.
+        lane = (number - (len(heads) - 1) / 2) * min(LANE, 0.7 / len(heads))
+        pen = _Pen(theme.categorical[number % 8], thickest, upright, lane)
+        traces += _of_head(name, lines, pen)
+    # Plotly draws the labels of a second axis only while a trace lies on it.
     second = {"yaxis": "y2"} if upright else {"xaxis": "x2"}
-    nothing = {"type": "scatter", "x": [None], "y": [None], "hoverinfo": "skip"}
-    traces.append(nothing | second | {"showlegend": False})
-    side = room(tokens, sizes)
-    ends = {"l": side, "r": side, "t": 34, "b": 40}
-    if not upright:
-        ends = {"l": 12, "r": 12, "t": side, "b": side + 34}
-    layout: dict[str, object] = {
-        "template": "none", "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": ends, "dragmode": False, "hovermode": "closest",
-        "font": {"family": SANS, "color": theme.ink}, "showlegend": True,
-        "legend": {"orientation": "h", "x": 0, "yref": "container", "y": 0, "yanchor": "bottom",
-                   "font": {"size": sizes.note + 1, "color": theme.ink}},
-        "hoverlabel": {"bgcolor": theme.surface, "bordercolor": theme.query,
-                       "font": {"family": MONO, "size": sizes.tick + 1, "color": theme.ink}},
-        **_axes(tokens, theme, sizes, upright),
-    }  # fmt: skip
+    traces.append(line([None], [None], theme.ink, 2, showlegend=False, **second))
+    legend = {"orientation": "h", "x": 0, "yref": "container", "y": 0, "yanchor": "bottom"}
+    margin = {"l": 12, "r": 12, "t": width, "b": width + 34}
+    height = ACROSS + 2 * width + 34
     if upright:
-        layout["height"] = length + 74
-    else:
-        layout["height"] = ACROSS + 2 * side + 34
-    return go.Figure(data=traces, layout=layout)
+        margin, height = {"l": width, "r": width, "t": 34, "b": 40}, float(length + 74)
+    return style.figure(
+        *traces,
+        margin=margin,
+        height=height,
+        showlegend=True,
+        legend=legend | {"font": style.ink(1)},
+        **_axes(tokens, style, upright),
+    )
 
 
-def _lane(number: int, of: int) -> float:
-    """With several heads a token has a lane for each, so that no line hides another."""
-    return (number - (of - 1) / 2) * min(LANE, 0.7 / of)
+@dataclass(frozen=True, slots=True)
+class _Pen:
+    """How the lines of one head are drawn."""
+
+    colour: str
+    thickest: float
+    upright: bool
+    lane: float
+
+    def line(self, along: np.ndarray, across: np.ndarray, strength: float) -> Spec:
+        """Lines of one strength from 0 to 1."""
+        x, y = (across, along) if self.upright else (along, across)
+        drawn = line(x, y, self.colour, max(0.5, self.thickest * strength))
+        return drawn | {"opacity": 0.1 + 0.9 * strength**1.5}
 
 
-def _of_head(
-    name: str, found: Lines, lane: float, colour: str, widest: float, upright: bool
-) -> list[dict[str, object]]:
+def _of_head(name: str, lines: Lines, pen: _Pen) -> list[Spec]:
     """A trace for each strength; the first one stands for the head in the legend."""
-    steps = np.minimum(STEPS - 1, (np.sqrt(found.weights) * STEPS).astype(int))
-    traces: list[dict[str, object]] = []
-    for step in np.unique(steps)[::-1]:
-        at = steps == step
-        strength = (float(step) + 0.5) / STEPS
-        along = _broken(found.queries[at] + lane, found.keys[at] + lane)
+    shown = {"name": escape(name), "legendgroup": name}
+    if not len(lines):  # the legend also names a head without lines
+        return [line([None], [None], pen.colour, 2) | shown]
+    levels = np.minimum(STRENGTHS - 1, (np.sqrt(lines.weights) * STRENGTHS).astype(int))
+    traces: list[Spec] = []
+    for level in np.unique(levels)[::-1]:
+        at = levels == level
+        along = _broken(lines.queries[at] + pen.lane, lines.keys[at] + pen.lane)
         across = _broken(np.zeros(int(at.sum())), np.ones(int(at.sum())))
-        traces.append(
-            {"type": "scatter", "mode": "lines", "name": literal(name), "legendgroup": name,
-             "showlegend": not traces, "opacity": 0.1 + 0.9 * strength**1.5,
-             "line": {"color": colour, "width": max(0.5, widest * strength)},
-             "x": across if upright else along, "y": along if upright else across,
-             "customdata": np.repeat(found.weights[at], 3),
-             "hovertemplate": f"{literal(name)}: %{{customdata:.3f}}<extra></extra>"}
-        )  # fmt: skip
-    if not traces:  # the legend names a head that has no line, too
-        traces = [{"type": "scatter", "mode": "lines", "name": literal(name), "x": [None],
-                   "y": [None], "line": {"color": colour}, "hoverinfo": "skip"}]  # fmt: skip
+        drawn = pen.line(along, across, (float(level) + 0.5) / STRENGTHS)
+        weights = {"hoverinfo": "all", "customdata": np.repeat(lines.weights[at], 3)}
+        text = hover(f"{escape(name)}: %{{customdata:.3f}}")
+        traces.append(drawn | shown | weights | text | {"showlegend": not traces})
     return traces
 
 
 def _broken(begin: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Begin and end of each line, and a gap after it."""
+    """Begin and end of each line, and NaN after it, which interrupts the trace."""
     return np.stack([begin, end, np.full(len(begin), np.nan)], axis=1).ravel()
 
 
-def _axes(
-    tokens: Sequence[str], theme: Theme, sizes: Type, upright: bool
-) -> dict[str, dict[str, object]]:
-    bare: dict[str, object] = {
-        "showgrid": False, "zeroline": False, "showline": False, "ticks": "", "fixedrange": True,
-    }  # fmt: skip
-    rows = bare | {
-        "range": [len(tokens) - 0.5, -0.5] if upright else [-0.5, len(tokens) - 0.5],
-        "ticklabeloverflow": "allow", **token_ticks(tokens),
-        "tickfont": {"size": sizes.tick, "family": MONO, "color": theme.ink},
-    }  # fmt: skip
-    titled = {"tickfont": {"size": sizes.note, "color": theme.muted}}
-    sides = bare | titled | {"tickvals": [0, 1], "ticktext": ["looks from", "looks at"]}
-    if upright:
+def _axes(tokens: Sequence[str], style: Style, upright: bool) -> dict[str, Spec]:
+    ends = {"range": [-0.5, len(tokens) - 0.5], "ticklabeloverflow": "allow"}
+    rows = BARE | ends | {"fixedrange": True, "tickfont": style.mono()} | token_ticks(tokens)
+    sides = style.axis(tickvals=[0, 1], ticktext=["looks from", "looks at"])
+    if not upright:
+        turned = rows | {"tickangle": -90}
         return {
-            "yaxis": rows, "yaxis2": rows | {"overlaying": "y", "side": "right"},
-            "xaxis": sides | {"range": [0, 1], "side": "top"},
-        }  # fmt: skip
-    turned = rows | {"tickangle": -90}
+            "xaxis": turned | {"side": "top"},
+            "xaxis2": turned | {"overlaying": "x", "side": "bottom"},
+            "yaxis": sides | {"range": [1, 0], "visible": False},
+        }
+    down = rows | {"range": [len(tokens) - 0.5, -0.5]}
     return {
-        "xaxis": turned | {"side": "top"},
-        "xaxis2": turned | {"overlaying": "x", "side": "bottom"},
-        "yaxis": sides | {"range": [1, 0], "visible": False},
+        "xaxis": sides | {"range": [0, 1], "side": "top"},
+        "yaxis": down,
+        "yaxis2": down | {"overlaying": "y", "side": "right"},
     }

@@ -1,15 +1,20 @@
-"""Tokens on an axis: which of them get a label, the room that the longest takes, and the axes."""
+"""Tokens on an axis: which of them get a label, how wide the labels are, and the axes."""
 
 from collections.abc import Sequence
-from unicodedata import east_asian_width
+from typing import Any
 
-from mha_viz.figures.text import literal
-from mha_viz.figures.theme import MONO, Theme, Type
+from mha_viz.figures.base import BARE, Spec, Style
+from mha_viz.figures.text import escape, text_width
 from mha_viz.figures.window import Window
 from mha_viz.tokens import shorten
 
-MAX_TICKS = 44  # labels a side, which touch on 540 pixels; Plotly takes seconds for hundreds
-LABEL = 12  # characters of a token on an axis
+MAX_TICKS = 44  # labels per side, which touch on 540 pixels; Plotly takes seconds for hundreds
+MAX_LETTERS = 12  # of a token on an axis
+
+
+def token_labels(tokens: Sequence[str], limit: int = MAX_LETTERS) -> list[str]:
+    """The tokens as labels: shortened to `limit` characters and escaped."""
+    return [escape(shorten(token, limit)) for token in tokens]
 
 
 def tick_positions(first: int, end: int, most: int = MAX_TICKS) -> list[int]:
@@ -19,50 +24,67 @@ def tick_positions(first: int, end: int, most: int = MAX_TICKS) -> list[int]:
 
 def token_ticks(
     tokens: Sequence[str], first: int = 0, end: int | None = None, most: int = MAX_TICKS
-) -> dict[str, object]:
+) -> Spec:
     """The ticks of an axis of tokens, each at its position."""
     at = tick_positions(first, len(tokens) if end is None else end, most)
-    return {"tickvals": at, "ticktext": [literal(shorten(tokens[i], LABEL)) for i in at]}
+    return {"tickvals": at, "ticktext": token_labels([tokens[i] for i in at])}
 
 
-def names(tokens: Sequence[str], on: str = "xy", block: int = 1) -> dict[str, object]:
-    """What a figure keeps of the tokens on its axes `on` for whoever takes its numbers away.
+def token_meta(tokens: Sequence[str], axes: str = "xy", block: int = 1) -> Spec:
+    """All tokens of `axes`, for the exported data; the axes label only some and shorten them.
 
-    An axis writes some of the labels, and shortens them; a cell may stand for `block` tokens.
+    A cell stands for `block` tokens per side.
     """
-    return {"tokens": list(tokens), "on": on, "block": block}
+    return {"tokens": list(tokens), "axes": axes, "block": block}
 
 
-def room(tokens: Sequence[str], sizes: Type, first: int = 0, end: int | None = None) -> float:
-    """Pixels for the longest label that is shown; a wide letter takes two places.
-
-    Plotly's own measuring lays out twice.
-    """
+def label_width(
+    tokens: Sequence[str], style: Style, first: int = 0, end: int | None = None
+) -> float:
+    """Pixels for the widest label on an axis of tokens, with some space."""
     at = tick_positions(first, len(tokens) if end is None else end)
-    shown = [shorten(tokens[i], LABEL) for i in at]
-    widest = max(sum(2 if east_asian_width(c) in "WF" else 1 for c in label) for label in shown)
-    return widest * 0.6 * sizes.tick + 12  # the advance of a monospaced letter is 0.6 em
+    return text_width([shorten(tokens[i], MAX_LETTERS) for i in at], style.sizes.text) + 12
+
+
+def row_width(tokens: Sequence[str], style: Style, limit: int = MAX_LETTERS) -> float:
+    """Pixels for the widest label of `Style.rows`, with some space."""
+    return text_width([shorten(token, limit) for token in tokens], style.sizes.text + 1) + 14
+
+
+def pattern_margin(
+    queries: Sequence[str], keys: Sequence[str], style: Style, window: Window | None = None
+) -> Spec:
+    """The margin of `pattern_axes`: the queries at the left, the keys at the top."""
+    seen = window or Window(0, len(queries), 0, len(keys))
+    left = label_width(queries, style, seen.first_query, seen.end_query)
+    top = label_width(keys, style, seen.first_key, seen.end_key)
+    return {"l": left, "t": top, "r": 6, "b": 6}
+
+
+def token_axis(style: Style, **more: Any) -> Spec:
+    """An axis for tokens at their positions, which can be zoomed."""
+    # Without "allow", Plotly measures each label again, which takes half of a draw.
+    fixed = {"type": "linear", "constrain": "domain", "ticklabeloverflow": "allow"}
+    return BARE | fixed | {"tickfont": style.mono()} | more
 
 
 def pattern_axes(
-    tokens: Sequence[str], seen: Window, theme: Theme, sizes: Type, most: int = MAX_TICKS
-) -> dict[str, dict[str, object]]:
-    """Both axes of a pattern, or of a window of it: queries down, keys across the top."""
-    shared: dict[str, object] = {
-        "showgrid": False, "zeroline": False, "showline": False, "ticks": "",
-        "constrain": "domain", "type": "linear",
-        "ticklabeloverflow": "allow",  # else Plotly measures each label again: half of a draw
-        "tickfont": {"size": sizes.tick, "family": MONO, "color": theme.ink},
-    }  # fmt: skip
-    keys = {
-        "side": "top", "tickangle": -90, "constraintoward": "left",
-        "range": [seen.first_key - 0.5, seen.end_key - 0.5],
-    }  # fmt: skip
-    queries = {
-        "scaleanchor": "x", "constraintoward": "top",
-        "range": [seen.end_query - 0.5, seen.first_query - 0.5],
-    }  # fmt: skip
+    queries: Sequence[str],
+    keys: Sequence[str],
+    style: Style,
+    window: Window | None = None,
+    *,
+    most: int = MAX_TICKS,
+    **more: Any,
+) -> Spec:
+    """Both axes of a pattern or of a window of it: queries down, keys across the top."""
+    seen = window or Window(0, len(queries), 0, len(keys))
+    across = {"side": "top", "tickangle": -90, "constraintoward": "left"}
+    down = {"scaleanchor": "x", "constraintoward": "top"}
+    x = across | {"range": [seen.first_key - 0.5, seen.end_key - 0.5]}
+    y = down | {"range": [seen.end_query - 0.5, seen.first_query - 0.5]}
+    axis = token_axis(style, **more)
     return {
-        "xaxis": shared | keys | token_ticks(tokens, seen.first_key, seen.end_key, most),
-        "yaxis": shared | queries | token_ticks(tokens, seen.first_query, seen.end_query, most),
+        "xaxis": axis | x | token_ticks(keys, seen.first_key, seen.end_key, most),
+        "yaxis": axis | y | token_ticks(queries, seen.first_query, seen.end_query, most),
     }

@@ -1,19 +1,21 @@
-"""A few measured numbers as lines: each measurement is a point, and the axes say their units."""
+"""Measured numbers as lines: each measurement is a point, and the axes give the units."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from mha_viz.figures.text import literal
-from mha_viz.figures.theme import MONO, NORMAL, SANS, Theme, Type
+from mha_viz.figures.base import Spec, Style, hover
+from mha_viz.figures.marks import line, stroke, vertical_line
+from mha_viz.figures.text import escape
+from mha_viz.figures.theme import NORMAL, TextSizes, Theme
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line: its name in the legend, a number for each x, and how it is drawn.
+    """A line: its name in the legend, a number for each x, and its colour.
 
-    A `guide` has no points, is thin and dashed, and is no measurement.
+    A `guide` is no measurement: it is thin and dotted and has no points.
     """
 
     name: str
@@ -24,7 +26,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Ticks:
-    """Where an axis has labels, and which; without them Plotly chooses."""
+    """The places and texts of an axis's labels; without them, Plotly chooses."""
 
     at: Sequence[float]
     labels: Sequence[str]
@@ -42,63 +44,41 @@ def line_chart(
     y_ticks: Ticks | None = None,
     x_range: tuple[float, float] | None = None,
     marked: float | None = None,
-    hover: str = "%{y:.3g}",
-    sizes: Type = NORMAL,
+    value_format: str = "%{y:.3g}",
+    sizes: TextSizes = NORMAL,
 ) -> go.Figure:
     """The lines over x, which may be longer than a line that is still being measured.
 
-    `log` makes both axes logarithmic; without it the y axis begins at 0 unless values lie far
-    from it. `marked` is an x that stands out in orange. `hover` is what a point says of its y.
+    `log` makes both axes logarithmic; otherwise the y axis starts at 0. `marked` is an x with an
+    orange line. `value_format` is how the hover of a point writes its y.
     """
-    data = [_line(x, line, hover, theme) for line in lines]
-    shapes = []
-    if marked is not None:
-        shapes.append(
-            {"type": "line", "xref": "x", "yref": "paper", "x0": marked, "x1": marked, "y0": 0,
-             "y1": 1, "line": {"color": theme.query, "width": 2}, "layer": "below"}
-        )  # fmt: skip
-    axis = {
-        "gridcolor": theme.hairline, "zeroline": False, "ticks": "", "fixedrange": True,
-        "type": "log" if log else "linear", "showline": False,
-        "tickfont": {"size": sizes.tick, "color": theme.muted},
-        "title": {"font": {"size": sizes.note, "color": theme.muted}, "standoff": 6},
-    }  # fmt: skip
-    layout = {
-        "template": "none", "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 68, "r": 16, "t": 34, "b": 46}, "dragmode": False, "shapes": shapes,
-        "font": {"family": SANS, "color": theme.ink}, "hovermode": "closest",
-        "showlegend": len(lines) > 1,
-        "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "itemclick": False,
-                   "itemdoubleclick": False,
-                   "font": {"size": sizes.note + 1, "color": theme.ink}},
-        "hoverlabel": {"bgcolor": theme.surface, "bordercolor": theme.query,
-                       "font": {"family": MONO, "size": sizes.tick + 1, "color": theme.ink}},
-        "xaxis": _axis(axis, x_title, x_ticks) | ({"range": list(x_range)} if x_range else {}),
-        "yaxis": _axis(axis, y_title, y_ticks) | ({} if log else {"rangemode": "tozero"}),
-    }  # fmt: skip
-    return go.Figure(data=data, layout=layout)
+    style = Style(theme, sizes)
+    kind = "log" if log else "linear"
+    x_axis = style.axis(x_title, grid=True, type=kind) | _ticks(x_ticks)
+    y_axis = style.axis(y_title, grid=True, type=kind) | _ticks(y_ticks)
+    mark = {"layer": "below"} | stroke(theme.query, 2)
+    return style.figure(
+        *(_line(x, each, value_format, theme) for each in lines),
+        margin={"l": 68, "r": 16, "t": 34, "b": 46},
+        shapes=[] if marked is None else [vertical_line(marked) | mark],
+        showlegend=len(lines) > 1,
+        legend=style.legend(clickable=False),
+        xaxis=x_axis | ({"range": list(x_range)} if x_range else {}),
+        yaxis=y_axis | ({} if log else {"rangemode": "tozero"}),
+    )
 
 
-def _line(x: Sequence[float], line: Line, hover: str, theme: Theme) -> dict[str, object]:
-    shown = x[: len(line.values)]
-    found: dict[str, object] = {
-        "type": "scatter", "x": list(shown), "y": list(line.values), "name": literal(line.name),
-        "line": {"color": line.colour, "width": 1.5 if line.guide else 2,
-                 "dash": "dot" if line.guide else "solid"},
-        "mode": "lines" if line.guide else "lines+markers", "cliponaxis": False,
-    }  # fmt: skip
-    if line.guide:
-        return found | {"hoverinfo": "skip"}
-    return found | {
-        "marker": {"size": 7, "color": line.colour, "line": {"color": theme.page, "width": 1}},
-        "hovertemplate": f"{literal(line.name)}, %{{x}}: {hover}<extra></extra>",
-    }
+def _line(x: Sequence[float], each: Line, value_format: str, theme: Theme) -> Spec:
+    name, measured = escape(each.name), list(x[: len(each.values)])
+    drawn = line(measured, list(each.values), each.colour, 1.5 if each.guide else 2, name=name)
+    drawn["cliponaxis"] = False
+    if each.guide:
+        drawn["line"]["dash"] = "dot"
+        return drawn
+    edge = {"color": theme.page, "width": 1}
+    points = {"mode": "lines+markers", "marker": {"size": 7, "color": each.colour, "line": edge}}
+    return drawn | points | {"hoverinfo": "all"} | hover(f"{name}, %{{x}}: {value_format}")
 
 
-def _axis(axis: dict[str, object], title: str, ticks: Ticks | None) -> dict[str, object]:
-    font = axis["title"]
-    assert isinstance(font, dict)
-    found = axis | {"title": {**font, "text": literal(title)}}
-    if ticks is not None:
-        found |= {"tickvals": list(ticks.at), "ticktext": list(ticks.labels)}
-    return found
+def _ticks(ticks: Ticks | None) -> Spec:
+    return {} if ticks is None else {"tickvals": list(ticks.at), "ticktext": list(ticks.labels)}

@@ -1,60 +1,42 @@
-"""The next tokens that a head raises and lowers: a bar each, orange up and blue down."""
+"""A head's direct effect on the logits of next tokens: a bar each, orange up and blue down."""
 
 from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from mha_viz.figures.text import literal
-from mha_viz.figures.theme import MONO, NORMAL, SANS, Theme, Type
-from mha_viz.tokens import shorten
+from mha_viz.figures.base import HIDDEN, Style, hover
+from mha_viz.figures.labels import row_width, token_labels
+from mha_viz.figures.marks import fill, outside, row_bars, stroke, vertical_line
+from mha_viz.figures.text import with_minus
+from mha_viz.figures.theme import NORMAL, TextSizes, Theme
 
-LABEL = 14
+MAX_LETTERS = 14  # of a token
 ROW = 21  # pixels
 
 
-def pushes_height(n: int) -> int:
-    """Pixels for so many tokens."""
-    return ROW * n + 12
-
-
-def pushes(
-    labels: Sequence[str], effects: Sequence[float], theme: Theme, *, sizes: Type = NORMAL
+def logit_effects(
+    labels: Sequence[str], effects: Sequence[float], theme: Theme, *, sizes: TextSizes = NORMAL
 ) -> go.Figure:
-    """The effect on the logit of each token, from the top down; bars start at zero."""
-    rows = list(range(len(labels)))
-    colours = [theme.diverging[7] if v >= 0 else theme.diverging[2] for v in effects]
+    """The effect on the logit of each token, the first at the top; bars start at zero."""
+    style, names = Style(theme, sizes), token_labels(labels, MAX_LETTERS)
     low, high = min(0.0, *effects), max(0.0, *effects)
     room = 0.2 * ((high - low) or 1.0)
-    bars = {
-        "type": "bar", "orientation": "h", "x": list(effects), "y": rows, "width": 0.74,
-        "marker": {"color": colours, "line": {"width": 0}}, "cliponaxis": False,
-        "text": [f"{v:+.3f}".replace("-", "−") for v in effects], "textposition": "outside",
-        "constraintext": "none", "textfont": {"size": sizes.tick, "color": theme.muted},
-        "customdata": [literal(shorten(t, LABEL)) for t in labels],
-        "hovertemplate": "%{customdata}: %{x:+.6g}<extra></extra>",
-    }  # fmt: skip
-    layout = {
-        "template": "none", "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": _room(labels, sizes), "r": 8, "t": 6, "b": 6}, "dragmode": False,
-        "font": {"family": SANS, "color": theme.ink}, "showlegend": False, "bargap": 0.25,
-        "hoverlabel": {"bgcolor": theme.surface, "bordercolor": theme.query,
-                       "font": {"family": MONO, "size": sizes.tick + 1, "color": theme.ink}},
-        "xaxis": {"visible": False, "fixedrange": True,
-                  "range": [low - room * (low < 0), high + room * (high > 0)]},
-        "yaxis": {
-            "range": [len(labels) - 0.5, -0.5], "fixedrange": True, "showgrid": False, "ticks": "",
-            "zeroline": False, "tickvals": rows, "ticklabeloverflow": "allow",
-            "ticktext": [literal(shorten(t, LABEL)) for t in labels],
-            "tickfont": {"size": sizes.tick + 1, "family": MONO, "color": theme.ink},
-        },
-        "shapes": [
-            {"type": "line", "x0": 0, "x1": 0, "yref": "paper", "y0": 0, "y1": 1,
-             "line": {"color": theme.control, "width": 1}},
-        ],
-    }  # fmt: skip
-    return go.Figure(data=[bars], layout=layout)
+    colours = [theme.diverging[7 if effect >= 0 else 2] for effect in effects]
+    bars = (
+        row_bars(list(effects), list(range(len(labels))), 0.74, customdata=names)
+        | fill(colours)
+        | outside([with_minus(f"{effect:+.3f}") for effect in effects], style.muted())
+        | hover("%{customdata}: %{x:+.6g}")
+    )
+    return style.figure(
+        bars,
+        margin={"l": row_width(labels, style, MAX_LETTERS), "r": 8, "t": 6, "b": 6},
+        shapes=[vertical_line(0, **stroke(theme.control, 1))],
+        xaxis=HIDDEN | {"range": [low - room * (low < 0), high + room * (high > 0)]},
+        yaxis=style.rows(names),
+    )
 
 
-def _room(labels: Sequence[str], sizes: Type) -> float:
-    longest = max((len(shorten(t, LABEL)) for t in labels), default=4)
-    return longest * 0.6 * (sizes.tick + 1) + 14
+def height(n: int) -> int:
+    """Pixels for n tokens."""
+    return ROW * n + 12

@@ -1,16 +1,16 @@
 """Figures from a trace in one call, for notebooks; the app draws the same ones.
 
-    from mha_viz.checkpoints import load
-    from mha_viz.figures.notebook import all_heads, head_view, one_head
-    one_head(load("gpt2").trace("When Mary and John went to the store"), 5, 1)
+from mha_viz.checkpoints import load
+from mha_viz.figures.notebook import all_heads, head_view, one_head
+one_head(load("gpt2").trace("When Mary and John went to the store"), 5, 1)
 """
 
 from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from mha_viz.analysis import dot_product
-from mha_viz.figures import head_view as lines
+from mha_viz.analysis.dot_product import lines
+from mha_viz.figures import head_view as view
 from mha_viz.figures.grid import head_grid, thumbnail_size
 from mha_viz.figures.heatmap import head_heatmap
 from mha_viz.figures.scale import Scale
@@ -30,15 +30,13 @@ def one_head(
     theme: str = "light",
     size: int = 640,
 ) -> go.Figure:
-    """The pattern of one head as a heatmap of `size` pixels: rows look from, columns look at.
+    """The pattern of one head as a heatmap of `size` pixels: rows are queries, columns are keys.
 
-    Raises HeadNotFound for a head that is not there.
+    Raises HeadNotFound if the model has no such head.
     """
-    colours = THEMES[theme]
-    figure = head_heatmap(
-        trace.pattern(layer, head), trace.tokens, colours, window=window, scale=scale
-    )
-    return _framed(figure, f"{trace.model} {Head(layer, head).label}", size, size, colours.page)
+    colours, pattern = THEMES[theme], trace.pattern(layer, head)
+    figure = head_heatmap(pattern, trace.tokens, colours, window=window, scale=scale)
+    return _titled(figure, f"{trace.model} {Head(layer, head).label}", size, size, colours.page)
 
 
 def all_heads(
@@ -46,12 +44,10 @@ def all_heads(
 ) -> go.Figure:
     """All heads of all layers in one picture, `size` pixels wide: layers down, heads across."""
     side = thumbnail_size(trace.n_heads)
-    colours = THEMES[theme]
-    figure = head_grid(
-        trace.thumbnails(side), colours, scale=scale, block=-(-trace.n_tokens // side)
-    )
+    colours, block = THEMES[theme], -(-trace.n_tokens // side)
+    figure = head_grid(trace.thumbnails(side), colours, scale=scale, block=block)
     height = size * trace.n_layers // trace.n_heads
-    return _framed(figure, f"{trace.model}, all heads", size, height, colours.page)
+    return _titled(figure, f"{trace.model}, all heads", size, height, colours.page)
 
 
 def head_view(
@@ -64,27 +60,28 @@ def head_view(
     theme: str = "light",
     size: int = 640,
 ) -> go.Figure:
-    """Lines from each token to the `most` that it looks at, for several heads (layer, head).
+    """Lines from each token to the `most` tokens that each head (layer, head) looks at.
 
-    No line is drawn for a weight below the threshold. Raises HeadNotFound, and ShapeError for
-    `most` below 1.
+    Weights below the threshold have no line. Raises HeadNotFound if the model has no such head,
+    and ShapeError for `most` below 1.
     """
     colours = THEMES[theme]
-    found = [
-        (Head(layer, head).label,
-         dot_product.lines(trace.pattern(layer, head), most=most, threshold=threshold))
-        for layer, head in heads
-    ]  # fmt: skip
-    figure = lines.head_view(found, trace.tokens, colours, upright=upright)
-    return _framed(figure, f"{trace.model}, lines", size, figure.layout.height, colours.page)
+    patterns = {Head(layer, head).label: trace.pattern(layer, head) for layer, head in heads}
+    drawn = [(n, lines(p, most=most, threshold=threshold)) for n, p in patterns.items()]
+    figure = view.head_view(drawn, trace.tokens, colours, upright=upright)
+    return _titled(figure, f"{trace.model}, lines", size, figure.layout.height, colours.page)
 
 
-def _framed(figure: go.Figure, title: str, width: int, height: int, page: str) -> go.Figure:
-    """With a title above what the app writes beside it, on a page of its own."""
+def _titled(figure: go.Figure, title: str, width: int, height: int, page: str) -> go.Figure:
+    """The figure with a title, which the app writes beside it, on a page of its own."""
+    room = 36  # pixels for the title
+    top = {"text": title, "x": 0.01, "y": 1 - 18 / (height + room), "font": {"size": 16}}
     margin = figure.layout.margin.to_plotly_json()
-    top = margin["t"] + 36
     return figure.update_layout(
-        title={"text": title, "x": 0.01, "y": 1 - 18 / (height + 36), "font": {"size": 16}},
-        margin={**margin, "t": top}, width=width, height=height + 36,
-        paper_bgcolor=page, plot_bgcolor=page,
-    )  # fmt: skip
+        title=top,
+        margin={**margin, "t": margin["t"] + room},
+        width=width,
+        height=height + room,
+        paper_bgcolor=page,
+        plot_bgcolor=page,
+    )

@@ -1,4 +1,4 @@
-"""From a weight to a colour position in [0, 1]: one mapping for thumbnail, heatmap and strip."""
+"""From a weight to its place on the colour scale: one mapping for thumbnail, heatmap and strip."""
 
 from typing import Literal, get_args
 
@@ -9,46 +9,52 @@ from mha_viz.trace import Array
 
 Scale = Literal["sqrt", "weight", "share"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
-SHARE_OCTAVES = (-3.0, 4.0)  # log2 of weight over even share, clipped
+OCTAVES = (-3.0, 4.0)  # of "share": log2 of weight / uniform weight, clipped
+ROOT_TICKS = (0, 0.05, 0.2, 0.5, 1)  # weights on a short colour bar
 
 
 def position(pattern: Array, scale: Scale, *, first_query: int = 0, block: int = 1) -> Array:
-    """Where each weight of `[..., T_q, T_k]` lies on the colour scale.
+    """The place of each weight of `[..., T_q, T_k]` on the colour scale, from 0 to 1.
 
-    "sqrt" is the square root, on a range that every head shares; "weight" the weight itself;
-    "share" compares with the even share 1 / (i + 1) of query i, in octaves. Row r of `pattern`
-    stands for the queries from first_query + r * block on.
+    "sqrt" is the square root, "weight" the weight itself; both are the same for every head.
+    "share" compares the weight with uniform attention, 1 / (i + 1) for query i, in octaves. Row r
+    of `pattern` stands for the queries from first_query + r * block on.
     """
     if scale == "weight":
         return pattern
     if scale == "sqrt":
         root: Array = np.sqrt(pattern)
         return root
-    rows = np.arange(pattern.shape[-2], dtype=np.float32) * block + first_query
-    low, high = SHARE_OCTAVES
-    share = pattern * (rows + 1)[:, None]
-    octaves = np.log2(np.maximum(share, np.float32(2**low)))
-    clipped: Array = ((np.minimum(octaves, np.float32(high)) - low) / (high - low)).astype(
-        np.float32
-    )
-    return clipped
+    low, high = map(np.float32, OCTAVES)
+    queries = np.arange(pattern.shape[-2], dtype=np.float32) * block + first_query
+    relative = np.maximum(pattern * (queries + 1)[:, None], 2**low)
+    clipped: Array = (np.minimum(np.log2(relative), high) - low) / (high - low)
+    return clipped.astype(np.float32)
+
+
+def root_ticks() -> tuple[list[float], list[str]]:
+    """Places and labels of a short colour bar for the square root of a weight."""
+    return [weight**0.5 for weight in ROOT_TICKS], [_short(weight) for weight in ROOT_TICKS]
 
 
 def ticks(scale: Scale) -> tuple[list[float], list[str], str]:
-    """Positions, labels and title of the colour bar."""
+    """Places, labels and title of the colour bar of a pattern."""
     if scale == "share":
-        low, high = SHARE_OCTAVES
-        octaves = [-3, -1, 0, 2, 4]
-        labels = ["⅛", "½", "1", "4", "16 ×"]
-        return [(o - low) / (high - low) for o in octaves], labels, "weight against an even share"
-    weights = [0, 0.01, 0.05, 0.2, 0.5, 1] if scale == "sqrt" else [0, 0.2, 0.5, 1]
-    at = [w**0.5 if scale == "sqrt" else w for w in weights]
-    labels = [f"{w:g}".removeprefix("0") or "0" for w in weights]
-    return at, labels, "weight (colour = √)" if scale == "sqrt" else "weight"
+        low, high = OCTAVES
+        at = [(octave - low) / (high - low) for octave in (-3, -1, 0, 2, 4)]
+        return at, ["⅛", "½", "1", "4", "16×"], "weight relative to uniform"
+    if scale == "weight":
+        return [0, 0.2, 0.5, 1], ["0", ".2", ".5", "1"], "weight"
+    weights = [0, 0.01, 0.05, 0.2, 0.5, 1]
+    return [w**0.5 for w in weights], [_short(w) for w in weights], "weight (colour: √)"
 
 
-def hidden(T_q: int, T_k: int, *, first_query: int = 0, first_key: int = 0) -> NDArray[np.bool_]:
-    """`[T_q, T_k]`: True where the key lies beyond the query. It also holds for square blocks."""
+def future(T_q: int, T_k: int, *, first_query: int = 0, first_key: int = 0) -> NDArray[np.bool_]:
+    """`[T_q, T_k]`: True where the key comes after the query; square blocks work the same way."""
     queries = np.arange(T_q)[:, None] + first_query
     keys = np.arange(T_k)[None, :] + first_key
     return keys > queries
+
+
+def _short(weight: float) -> str:
+    return f"{weight:g}".removeprefix("0") or "0"

@@ -4,7 +4,8 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from mha_viz.figures.theme import NORMAL, SANS, Theme, Type
+from mha_viz.figures.base import Style, hover
+from mha_viz.figures.theme import NORMAL, TextSizes, Theme
 
 
 def rank_scatter(
@@ -12,41 +13,26 @@ def rank_scatter(
     y: NDArray[np.float64],
     theme: Theme,
     *,
-    chosen: tuple[int, int],
+    selected: tuple[int, int],
     names: tuple[str, str],
-    sizes: Type = NORMAL,
+    sizes: TextSizes = NORMAL,
 ) -> go.Figure:
-    """A dot for each head of `x` and `y` `[L, H]`, the chosen one ringed; NaN is left out.
+    """A dot for each head of `x` and `y` `[L, H]` with a ring around the selected one.
 
-    The customdata of a dot is [layer, head].
+    Heads with a NaN have no dot. The customdata of a dot is [layer, head].
     """
+    style = Style(theme, sizes)
     heads = np.argwhere(np.isfinite(x) & np.isfinite(y))
     at = tuple(heads.T)
-    is_chosen = (heads == np.array(chosen)).all(axis=1)
-    dots = {
-        "type": "scatter", "mode": "markers", "x": x[at], "y": y[at],
-        "customdata": heads.tolist(),
-        "marker": {
-            "size": 9, "color": theme.accent, "opacity": 0.75,
-            "line": {
-                "color": np.where(is_chosen, theme.query, theme.page).tolist(),
-                "width": np.where(is_chosen, 3, 1).tolist(),
-            },
-        },
-        "hovertemplate": "L%{customdata[0]} H%{customdata[1]}: %{x:.4f}, %{y:.4f}<extra></extra>",
-    }  # fmt: skip
-    axis = {
-        "fixedrange": True, "zeroline": False, "gridcolor": theme.hairline, "ticks": "",
-        "nticks": 6, "tickfont": {"size": sizes.tick, "color": theme.muted},
-        "title": {"font": {"size": sizes.note, "color": theme.muted}},
-    }  # fmt: skip
-    layout = {
-        "template": "none", "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 64, "r": 8, "t": 8, "b": 48}, "dragmode": False, "showlegend": False,
-        "font": {"family": SANS, "color": theme.ink}, "hovermode": "closest",
-        "hoverlabel": {"bgcolor": theme.surface, "bordercolor": theme.query,
-                       "font": {"family": SANS, "size": sizes.tick + 1, "color": theme.ink}},
-        "xaxis": axis | {"title": {**axis["title"], "text": names[0]}},  # type: ignore[dict-item]
-        "yaxis": axis | {"title": {**axis["title"], "text": names[1]}},  # type: ignore[dict-item]
-    }  # fmt: skip
-    return go.Figure(data=[dots], layout=layout)
+    ringed = (heads == np.array(selected)).all(axis=1)
+    colours = np.where(ringed, theme.query, theme.page).tolist()
+    ring = {"color": colours, "width": np.where(ringed, 3, 1).tolist()}
+    marker = {"size": 9, "color": theme.accent, "opacity": 0.75, "line": ring}
+    dots = {"type": "scatter", "mode": "markers", "x": x[at], "y": y[at], "marker": marker}
+    text = hover("L%{customdata[0]} H%{customdata[1]}: %{x:.4f}, %{y:.4f}")
+    return style.figure(
+        dots | text | {"customdata": heads.tolist()},
+        margin={"l": 64, "r": 8, "t": 8, "b": 48},
+        xaxis=style.axis(names[0], grid=True, nticks=6),
+        yaxis=style.axis(names[1], grid=True, nticks=6),
+    )

@@ -1,8 +1,40 @@
-"""Plotly reads a little HTML, entities and TeX in every string: here is the way around."""
+"""Text in figures: escapes, minus signs, widths and numbers for people."""
+
+from collections.abc import Iterable
+from unicodedata import east_asian_width
 
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"})
 
 
-def literal(text: str) -> str:
-    """The text so that Plotly shows each of its characters as it is."""
+def escape(text: str) -> str:
+    """The text with escapes for what Plotly would read as HTML, as an entity or as TeX."""
     return text.translate(_ESCAPES)
+
+
+def with_minus(number: str) -> str:
+    """A formatted number with minus signs in place of hyphens."""
+    return number.replace("-", "−")
+
+
+def text_width(texts: Iterable[str], size: float) -> float:
+    """Pixels of the widest text in a monospaced font; a wide East Asian letter takes two places.
+
+    Plotly's own measuring would lay out the figure twice.
+    """
+    places = (sum(2 if east_asian_width(c) in "WF" else 1 for c in text) for text in texts)
+    return 0.6 * size * max(places, default=4)  # a monospaced letter is 0.6 em wide
+
+
+def format_bytes(n: float) -> str:
+    """A number of bytes for people: 36 KiB, 1.5 MiB."""
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if n >= size:
+            value = n / size
+            digits = 0 if value >= 100 or value == int(value) else 1
+            return f"{value:,.{digits}f} {unit}"
+    return f"{n:,.0f} bytes"
+
+
+def format_probability(p: float) -> str:
+    """A probability with two digits, or "<0.01"."""
+    return f"{p:.2f}" if p >= 0.005 else "<0.01"

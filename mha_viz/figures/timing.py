@@ -1,61 +1,45 @@
-"""Two ways against each other: time over the number of heads."""
+"""The time of two implementations of a layer over the number of heads."""
 
 from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from mha_viz.figures.theme import NORMAL, SANS, Theme, Type
+from mha_viz.figures.base import Spec, Style, hover
+from mha_viz.figures.marks import line
+from mha_viz.figures.theme import NORMAL, TextSizes, Theme
 
 
-def race_chart(
+def timing_chart(
     heads: Sequence[int],
     fused: Sequence[float],
-    listed: Sequence[float],
+    loop: Sequence[float],
     theme: Theme,
     *,
     all_heads: Sequence[int],
-    sizes: Type = NORMAL,
+    sizes: TextSizes = NORMAL,
 ) -> go.Figure:
-    """Milliseconds of both ways for each number of heads done so far, of `all_heads` to come."""
-    places = {n: i for i, n in enumerate(all_heads)}
-    x = [places[n] for n in heads]
-    data = [
-        _line(x, listed, "a list of heads", theme.control, sizes, theme),
-        _line(x, fused, "one product for all", theme.accent, sizes, theme),
-    ]
-    font = {"size": sizes.tick, "color": theme.muted}
-    axis = {
-        "fixedrange": True, "showgrid": False, "zeroline": False, "tickfont": font,
-        "linecolor": theme.hairline, "title": {"font": {"size": sizes.note, "color": theme.muted}},
-    }  # fmt: skip
-    top = max([*fused, *listed, 1.0]) * 1.12
-    layout = {
-        "template": "none", "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 52, "r": 150, "t": 10, "b": 46}, "dragmode": False, "showlegend": False,
-        "font": {"family": SANS, "color": theme.ink},
-        "hoverlabel": {"bgcolor": theme.surface, "bordercolor": theme.query,
-                       "font": {"family": SANS, "size": sizes.tick + 1, "color": theme.ink}},
-        "xaxis": axis | {
-            "range": [-0.3, len(all_heads) - 0.7], "tickvals": list(range(len(all_heads))),
-            "ticktext": [str(n) for n in all_heads],
-            "title": axis["title"] | {"text": "heads H"},  # type: ignore[operator]
-        },
-        "yaxis": axis | {
-            "range": [0, top], "showgrid": True, "gridcolor": theme.hairline, "nticks": 5,
-            "title": axis["title"] | {"text": "milliseconds"},  # type: ignore[operator]
-        },
-    }  # fmt: skip
-    return go.Figure(data=data, layout=layout)
+    """Milliseconds of a fused projection and of a loop over heads, for each number of heads.
+
+    `heads` are the numbers timed so far, of `all_heads`.
+    """
+    style = Style(theme, sizes)
+    x = [list(all_heads).index(n) for n in heads]
+    border = {"showline": True, "linecolor": theme.hairline}
+    counts = {"tickvals": list(range(len(all_heads))), "ticktext": [str(n) for n in all_heads]}
+    longest = max([*fused, *loop, 1.0])
+    return style.figure(
+        _line("loop over heads", x, loop, theme.control, style),
+        _line("fused projection", x, fused, theme.accent, style),
+        margin={"l": 52, "r": 150, "t": 10, "b": 46},
+        xaxis=style.axis("heads H", range=[-0.3, len(all_heads) - 0.7]) | counts | border,
+        yaxis=style.axis("milliseconds", grid=True, range=[0, 1.12 * longest], nticks=5) | border,
+    )
 
 
-def _line(
-    x: Sequence[int], y: Sequence[float], name: str, colour: str, sizes: Type, theme: Theme
-) -> dict[str, object]:
-    labels = [""] * (len(x) - 1) + [f"  {name}"] if x else []
-    return {
-        "type": "scatter", "mode": "lines+markers+text", "x": list(x), "y": list(y), "name": name,
-        "text": labels, "textposition": "middle right", "cliponaxis": False,
-        "textfont": {"size": sizes.note + 1, "color": theme.ink},
-        "line": {"color": colour, "width": 2.5}, "marker": {"size": 7, "color": colour},
-        "hovertemplate": f"{name}: %{{y:.1f}} ms<extra></extra>",
-    }  # fmt: skip
+def _line(name: str, x: list[int], y: Sequence[float], colour: str, style: Style) -> Spec:
+    """The times with markers; the last one carries the name."""
+    names = [""] * (len(x) - 1) + [f"  {name}"] if x else []
+    points = {"mode": "lines+markers+text", "marker": {"size": 7, "color": colour}}
+    labels = {"text": names, "textposition": "middle right", "textfont": style.ink(1)}
+    text = {"hoverinfo": "all", "cliponaxis": False} | hover(f"{name}: %{{y:.1f}} ms")
+    return line(x, list(y), colour, 2.5, name=name) | points | labels | text

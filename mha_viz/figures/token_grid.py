@@ -1,4 +1,4 @@
-"""Tokens in a grid, each on its probability: a column is a position, a row a rank or a layer."""
+"""Tokens in a grid, coloured by probability: a column per position, a row per rank or layer."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,23 +7,27 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from mha_viz.figures.text import literal
-from mha_viz.figures.theme import MONO, NORMAL, SANS, Theme, Type, colorscale
-from mha_viz.tokens import shorten
+from mha_viz.figures.base import Spec, Style, hover
+from mha_viz.figures.labels import token_labels
+from mha_viz.figures.marks import heatmap, line
+from mha_viz.figures.scale import root_ticks
+from mha_viz.figures.text import escape, text_width
+from mha_viz.figures.theme import NORMAL, TextSizes, Theme, colorscale
 from mha_viz.trace import Array
 
-LABEL = 8  # characters of a token in a cell
+MAX_LETTERS = 8  # of a token in a cell
 ROW = 27  # pixels
 INSET = 0.03  # of an outline in its cell, so that neighbours do not share a line
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
-    """R rows of n cells under the tokens of n positions.
+    """R rows of n cells under the tokens of n positions, `columns`.
 
-    `tokens` and `hovers` are `[R][n]`, a hover one or more lines; `probabilities` `[R, n]` are
-    drawn, where NaN is blank. `outlined` cells have an orange frame, `bold` ones bold type. `notes`
-    are rows of text below the cells, each with its name. `chosen` is a position that stands out.
+    `tokens` are `[R][n]`; `hovers` are too, with one or more lines each. `probabilities` `[R, n]`
+    give the colours, and NaN is blank. `outlined` cells have an orange outline, `bold` ones bold
+    type. `notes` are rows of text below the cells, each with its name. `first` is the position of
+    the first column, and `selected` a position that is highlighted.
     """
 
     columns: Sequence[str]
@@ -34,109 +38,75 @@ class Grid:
     outlined: NDArray[np.bool_]
     bold: NDArray[np.bool_] | None = None
     notes: Sequence[tuple[str, Sequence[str]]] = ()
-    first: int = 0  # position of the first column
-    chosen: int | None = None
+    first: int = 0
+    selected: int | None = None
 
 
-def token_grid(grid: Grid, theme: Theme, *, sizes: Type = NORMAL) -> go.Figure:
-    """The grid, coloured by the square root of the probability from 0 to 1, as weights are."""
-    n_rows, n = grid.probabilities.shape
-    last = n_rows + len(grid.notes)
+def token_grid(grid: Grid, theme: Theme, *, sizes: TextSizes = NORMAL) -> go.Figure:
+    """The grid, coloured by the square root of probability from 0 to 1, as weights are."""
+    style, n = Style(theme, sizes), len(grid.columns)
     names = [*grid.rows, *(name for name, _ in grid.notes)]
-    room = 0.6 * sizes.tick * max(map(len, names)) + 14
-    axis = {
-        "showgrid": False, "zeroline": False, "ticks": "", "fixedrange": True, "type": "linear",
-        "ticklabeloverflow": "allow",
-    }  # fmt: skip
-    layout = {
-        "template": "none", "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": room, "r": 6, "t": _header(sizes), "b": 4}, "dragmode": False,
-        "font": {"family": SANS, "color": theme.ink}, "showlegend": False,
-        "hoverlabel": {"bgcolor": theme.surface, "bordercolor": theme.query, "align": "left",
-                       "font": {"family": MONO, "size": sizes.tick + 1, "color": theme.ink}},
-        "xaxis": axis | {
-            "side": "top", "range": [-0.5, n - 0.5], "tickangle": 0,
-            "tickvals": list(range(n)), "ticktext": _headers(grid, theme),
-            "tickfont": {"size": sizes.tick - 1, "family": MONO, "color": theme.ink},
-        },
-        "yaxis": axis | {
-            "range": [last - 0.5, -0.5], "tickvals": list(range(last)),
-            "ticktext": [literal(name) for name in names],
-            "tickfont": {"size": sizes.tick, "color": theme.muted},
-        },
-    }  # fmt: skip
-    data = [
-        _cells(grid, theme, sizes), _outlines(grid.outlined, theme), _texts(grid, theme, sizes),
-    ]  # fmt: skip
-    return go.Figure(data=data, layout=layout)
+    places = {"side": "top", "range": [-0.5, n - 0.5], "tickvals": list(range(n)), "tickangle": 0}
+    header = style.axis(type="linear", ticklabeloverflow="allow", tickfont=style.mono(-1))
+    return style.figure(
+        _cells(grid, style),
+        _outlines(grid.outlined, theme),
+        _texts(grid, style),
+        margin={"l": text_width(names, sizes.text) + 14, "r": 6, "t": _header(sizes), "b": 4},
+        hoverlabel=style.hover_label() | {"align": "left"},
+        xaxis=header | places | {"ticktext": _headers(grid, style)},
+        yaxis=style.rows([escape(name) for name in names], tickfont=style.muted(), type="linear"),
+    )
 
 
-def height(n_rows: int, n_notes: int = 0, *, sizes: Type = NORMAL) -> int:
+def height(n_rows: int, n_notes: int = 0, *, sizes: TextSizes = NORMAL) -> int:
     """Pixels for so many rows of cells and of text."""
-    return round(_header(sizes) + 4 + (n_rows + n_notes) * (ROW + 2 * (sizes.tick - 12)))
+    return round(_header(sizes) + 4 + (n_rows + n_notes) * (ROW + 2 * (sizes.text - 12)))
 
 
-def _header(sizes: Type) -> float:
-    return 2 * 1.3 * sizes.tick + 12
+def _header(sizes: TextSizes) -> float:
+    return 2 * 1.3 * sizes.text + 12
 
 
-def _headers(grid: Grid, theme: Theme) -> list[str]:
-    """A token and its position; the chosen one stands out."""
-    found = []
-    for column, token in enumerate(grid.columns):
-        text = f"{literal(shorten(token, LABEL))}<br>{grid.first + column}"
-        if grid.first + column == grid.chosen:
-            text = f'<b><span style="color:{theme.query}">{text}</span></b>'
-        found.append(text)
-    return found
+def _headers(grid: Grid, style: Style) -> list[str]:
+    """Each token with its position under it."""
+    labels = token_labels(grid.columns, MAX_LETTERS)
+    texts = {i: f"{label}<br>{i}" for i, label in enumerate(labels, start=grid.first)}
+    return [style.selected(text) if i == grid.selected else text for i, text in texts.items()]
 
 
-def _cells(grid: Grid, theme: Theme, sizes: Type) -> dict[str, object]:
-    marks = [0, 0.05, 0.2, 0.5, 1]
-    return {
-        "type": "heatmap", "z": np.sqrt(grid.probabilities), "zmin": 0, "zmax": 1,
-        "customdata": grid.probabilities,
-        "colorscale": colorscale(theme), "xgap": 1, "ygap": 1, "hoverongaps": False,
-        "hovertext": [["<br>".join(map(literal, cell)) for cell in row] for row in grid.hovers],
-        "hovertemplate": "%{hovertext}<extra></extra>",
-        "colorbar": {
-            "tickvals": [p**0.5 for p in marks], "ticktext": ["0", ".05", ".2", ".5", "1"],
-            "outlinewidth": 0, "ticks": "", "thickness": 10, "len": 1,
-            "tickfont": {"size": sizes.tick - 1, "color": theme.muted},
-        },
-    }  # fmt: skip
+def _cells(grid: Grid, style: Style) -> Spec:
+    texts = [["<br>".join(map(escape, lines)) for lines in row] for row in grid.hovers]
+    roots, colours = np.sqrt(grid.probabilities), colorscale(style.theme)
+    cells = heatmap(roots, 0, 1, colours, customdata=grid.probabilities, hovertext=texts)
+    bar = style.colour_bar(*root_ticks(), thickness=10, len=1)
+    return cells | hover("%{hovertext}") | {"xgap": 1, "ygap": 1, "colorbar": bar}
 
 
-def _outlines(outlined: NDArray[np.bool_], theme: Theme) -> dict[str, object]:
-    """All frames as one line with gaps: a shape each would take Plotly far longer."""
+def _outlines(outlined: NDArray[np.bool_], theme: Theme) -> Spec:
+    """All outlines as one line with gaps: Plotly takes far longer for a shape each."""
     half = 0.5 - INSET
-    across, down = (-half, half, half, -half, -half), (-half, -half, half, half, -half)
-    x: list[float | None] = []
-    y: list[float | None] = []
-    for row, column in np.argwhere(outlined).tolist():
-        x += [*(column + d for d in across), None]
-        y += [*(row + d for d in down), None]
-    return {
-        "type": "scatter", "mode": "lines", "x": x, "y": y, "hoverinfo": "skip",
-        "line": {"color": theme.query, "width": 2},
-    }  # fmt: skip
+    corners = np.array([(-half, -half), (half, -half), (half, half), (-half, half), (-half, -half)])
+    interrupted = np.vstack([corners, (np.nan, np.nan)])
+    rows, columns = np.nonzero(outlined)
+    centres = np.stack([columns, rows], axis=1)
+    x, y = (centres[:, None] + interrupted).reshape(-1, 2).T
+    return line(x, y, theme.query, 2)
 
 
-def _texts(grid: Grid, theme: Theme, sizes: Type) -> dict[str, object]:
+def _texts(grid: Grid, style: Style) -> Spec:
     """All tokens and notes, in an ink that can be read on the cell."""
-    cells = [*_cell_texts(grid, theme), *_note_texts(grid, theme)]
-    x, y, texts, colours = (list(part) for part in zip(*cells, strict=True))
-    return {
-        "type": "scatter", "mode": "text", "x": x, "y": y, "text": texts, "hoverinfo": "skip",
-        "textfont": {"family": MONO, "size": sizes.tick - 1, "color": colours},
-    }  # fmt: skip
+    texts = [*_cell_texts(grid, style.theme), *_note_texts(grid, style.theme)]
+    x, y, labels, colours = (list(part) for part in zip(*texts, strict=True))
+    font = style.mono(-1) | {"color": colours}
+    places = {"type": "scatter", "mode": "text", "x": x, "y": y, "hoverinfo": "skip"}
+    return places | {"text": labels, "textfont": font}
 
 
 def _cell_texts(grid: Grid, theme: Theme) -> Iterator[tuple[int, int, str, str]]:
     strong = np.sqrt(np.nan_to_num(grid.probabilities)) >= theme.ink_flips_at
     for row, tokens in enumerate(grid.tokens):
-        for column, token in enumerate(tokens):
-            text = literal(shorten(token, LABEL))
+        for column, text in enumerate(token_labels(tokens, MAX_LETTERS)):
             if grid.bold is not None and grid.bold[row, column]:
                 text = f"<b>{text}</b>"
             yield column, row, text, theme.ink_on_strong if strong[row, column] else theme.ink
@@ -145,5 +115,5 @@ def _cell_texts(grid: Grid, theme: Theme) -> Iterator[tuple[int, int, str, str]]
 def _note_texts(grid: Grid, theme: Theme) -> Iterator[tuple[int, int, str, str]]:
     for row, (_, notes) in enumerate(grid.notes):
         colour = theme.ink if row else theme.query
-        for column, note in enumerate(notes):
-            yield column, len(grid.rows) + row, literal(shorten(note, LABEL)), colour
+        for column, note in enumerate(token_labels(notes, MAX_LETTERS)):
+            yield column, len(grid.rows) + row, note, colour

@@ -1,17 +1,20 @@
-"""The numbers of a matrix as a heatmap, blue below zero and orange above, or violet for weights."""
+"""The values of a matrix as a heatmap: blue below zero and orange above, or violet for weights."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import plotly.graph_objects as go
 
-from mha_viz.figures.labels import LABEL, MAX_TICKS, names
-from mha_viz.figures.text import literal
-from mha_viz.figures.theme import MONO, NORMAL, SANS, Theme, Type, colorscale, diverging_scale
+from mha_viz.figures.base import Style, hover
+from mha_viz.figures.labels import MAX_LETTERS, MAX_TICKS, token_axis, token_meta, token_ticks
+from mha_viz.figures.marks import heatmap
+from mha_viz.figures.pooling import pool_by_magnitude
+from mha_viz.figures.scale import root_ticks
+from mha_viz.figures.text import escape, text_width, with_minus
+from mha_viz.figures.theme import NORMAL, TextSizes, Theme, colorscale, diverging_scale
+from mha_viz.figures.window import MAX_CELLS
 from mha_viz.tokens import shorten
 from mha_viz.trace import Array
-
-MAX_CELLS = 256  # a side; of more, the one of largest size in each block is drawn
 
 
 def matrix_heatmap(
@@ -25,91 +28,45 @@ def matrix_heatmap(
     top: float | None = None,
     weights: bool = False,
     most_labels: int = MAX_TICKS,
-    sizes: Type = NORMAL,
+    sizes: TextSizes = NORMAL,
 ) -> go.Figure:
-    """The matrix `[n, m]`, a row for each token; the scale ends at +-`top`, its largest size.
+    """The matrix `[n, m]`, a row per token; colours run from -`top` to `top`.
 
-    `rows` and `columns` name the axes; at most `most_labels` tokens are written on one. With
-    `both`, columns are tokens too. `weights` are drawn from 0 to 1 by their square root, as
-    everywhere else. What is not finite is blank.
+    `top` is the largest magnitude unless given. `rows` and `columns` name the axes; at most
+    `most_labels` tokens are written on one. With `both`, columns are tokens too. `weights` are
+    coloured from 0 to 1 by their square root. Values that are not finite are blank.
     """
-    block = max(1, -(-max(values.shape) // MAX_CELLS))
-    cells = _strongest(np.where(np.isfinite(values), values, np.nan).astype(np.float32), block)
-    top = top or float(np.nanmax(np.abs(cells), initial=0.0)) or 1.0
+    style, (n, m) = Style(theme, sizes), values.shape
+    block = max(1, -(-max(n, m) // MAX_CELLS))
+    finite = np.where(np.isfinite(values), values, np.nan).astype(np.float32)
+    pooled = pool_by_magnitude(finite, block)
     if weights:
-        z, low, high, scale = np.sqrt(cells), 0.0, 1.0, colorscale(theme)
+        cells = heatmap(np.sqrt(pooled), 0, 1, colorscale(theme), block=block)
+        bar = style.colour_bar(*root_ticks(), thickness=10)
     else:
-        z, low, high, scale = cells, -top, top, diverging_scale(theme)
-    at = {"x0": (block - 1) / 2, "dx": block, "y0": (block - 1) / 2, "dy": block}
-    heatmap = {
-        "type": "heatmap", "z": z, "customdata": cells, **at, "zmin": low, "zmax": high,
-        "colorscale": scale, "hoverongaps": False,
-        "hovertemplate": f"{rows} %{{y}}, {columns} %{{x}}: %{{customdata:.4g}}<extra></extra>",
-        "colorbar": _bar(weights, top, theme, sizes),
-    }  # fmt: skip
-    n, m = values.shape
-    axis = {
-        "showgrid": False, "zeroline": False, "ticks": "", "constrain": "domain",
-        "ticklabeloverflow": "allow", "fixedrange": False,
-        "tickfont": {"size": sizes.tick, "family": MONO, "color": theme.ink},
-        "title": {"font": {"size": sizes.note, "color": theme.muted}, "standoff": 4},
-    }  # fmt: skip
-    x: dict[str, object] = axis | {"side": "top", "range": [-0.5, m - 0.5]}
-    y: dict[str, object] = axis | {"range": [n - 0.5, -0.5]}
-    x["title"] = {**axis["title"], "text": columns}  # type: ignore[dict-item]
+        top = top or float(np.nanmax(np.abs(pooled), initial=0.0)) or 1.0
+        cells = heatmap(pooled, -top, top, diverging_scale(theme), block=block)
+        labels = [with_minus(f"{value:.3g}") for value in (-top, 0, top)]
+        bar = style.colour_bar([-top, 0, top], labels, thickness=10)
+    text = hover(f"{escape(rows)} %{{y}}, {escape(columns)} %{{x}}: %{{customdata:.4g}}")
+    x = token_axis(style, side="top", range=[-0.5, m - 0.5])
+    y = token_axis(style, range=[n - 0.5, -0.5])
     if tokens:
-        y |= _labels(tokens, n, most_labels)
+        y |= token_ticks(tokens, end=n, most=most_labels)
     else:
-        y["title"] = {**axis["title"], "text": rows}  # type: ignore[dict-item]
+        y |= style.title(rows)
     if both:
-        x |= _labels(tokens, m, most_labels) | {"tickangle": -90}
+        x |= token_ticks(tokens, end=m, most=most_labels)
+        x |= {"tickangle": -90, "constraintoward": "left"}
         y |= {"scaleanchor": "x", "constraintoward": "top"}
-        x |= {"constraintoward": "left", "title": {}}
-    room = 0.6 * sizes.tick * max((len(shorten(t, LABEL)) for t in tokens), default=4) + 14
-    layout = {
-        "template": "none", "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": room, "r": 6, "t": room if both else 40, "b": 6},
-        "font": {"family": SANS, "color": theme.ink}, "dragmode": "zoom",
-        "meta": names(tokens, on="xy" if both else "y", block=block) if tokens else None,
-        "hoverlabel": {"bgcolor": theme.surface, "bordercolor": theme.query,
-                       "font": {"family": MONO, "size": sizes.tick + 1, "color": theme.ink}},
-        "xaxis": x, "yaxis": y,
-    }  # fmt: skip
-    return go.Figure(data=[heatmap], layout=layout)
-
-
-def _labels(tokens: Sequence[str], n: int, most: int) -> dict[str, object]:
-    at = list(range(0, n, -(-n // most)))
-    return {"tickvals": at, "ticktext": [literal(shorten(tokens[i], LABEL)) for i in at]}
-
-
-def _bar(weights: bool, top: float, theme: Theme, sizes: Type) -> dict[str, object]:
-    bar: dict[str, object] = {
-        "thickness": 10, "outlinewidth": 0, "ticks": "",
-        "tickfont": {"size": sizes.tick - 1, "color": theme.muted},
-    }  # fmt: skip
-    if weights:
-        marks = [0, 0.05, 0.2, 0.5, 1]
-        return bar | {
-            "tickvals": [w**0.5 for w in marks],
-            "ticktext": ["0", ".05", ".2", ".5", "1"],
-        }
-    at = [-top, 0, top]
-    return bar | {"tickvals": at, "ticktext": [f"{v:.3g}".replace("-", "−") for v in at]}
-
-
-def _strongest(cells: Array, block: int) -> Array:
-    """Of each block x block square the number of the largest size, with its sign."""
-    if block == 1:
-        return cells
-    at = [np.arange(0, n, block) for n in cells.shape]
-    blank = np.isnan(cells)
-
-    def largest(x: Array) -> Array:
-        found: Array = np.maximum.reduceat(np.maximum.reduceat(x, at[0], 0), at[1], 1)
-        return found
-
-    up, down = (largest(np.where(blank, -np.inf, sign * cells)) for sign in (1, -1))
-    found: Array = np.where(up >= down, up, -down)
-    found[np.isinf(found)] = np.nan
-    return found
+    else:
+        x |= style.title(columns)
+    width = text_width([shorten(token, MAX_LETTERS) for token in tokens], sizes.text) + 14
+    return style.figure(
+        cells | text | {"customdata": pooled, "colorbar": bar},
+        margin={"l": width, "r": 6, "t": width if both else 40, "b": 6},
+        dragmode="zoom",
+        meta=token_meta(tokens, axes="xy" if both else "y", block=block) if tokens else None,
+        xaxis=x,
+        yaxis=y,
+    )

@@ -9,6 +9,7 @@ import functools
 from collections.abc import Sequence
 
 import numpy as np
+from mha_viz.app.pages.next_token.common import COLUMNS, in_rows
 
 from bench.sent import (
     AT,
@@ -34,19 +35,16 @@ from mha_viz.app.pages.compare import MOST_SHOWN
 from mha_viz.app.pages.head.dot_product import RUNGS
 from mha_viz.app.pages.head.maps import LABELS, only_seen
 from mha_viz.app.pages.head.values import PUSHED
-from mha_viz.app.pages.next_token.common import COLUMNS, in_rows
 from mha_viz.app.pages.next_token.generate import CANDIDATES
 from mha_viz.app.pages.next_token.lens import TOP
 from mha_viz.app.pages.next_token.positions import KEPT
 from mha_viz.app.widgets.chart import without_hover
-from mha_viz.figures import candidates, token_grid
+from mha_viz.figures import candidates, logit_effects, softmax_steps, token_grid
 from mha_viz.figures.cells import Colours, cell_map
 from mha_viz.figures.dot_product import dot_product_figure
 from mha_viz.figures.grid import head_grid, thumbnail_size
 from mha_viz.figures.head_map import head_map
 from mha_viz.figures.heatmap import head_heatmap
-from mha_viz.figures.ladder import Rung, ladder, ladder_height
-from mha_viz.figures.logit_effects import pushes, pushes_height
 from mha_viz.figures.predictions import compare_predictions
 from mha_viz.figures.pruning_curves import Curve, pruning_curves
 from mha_viz.figures.scatter import rank_scatter
@@ -83,12 +81,11 @@ def dot_product(T: int) -> Sent:
 def softmax(T: int) -> Sent:
     row = explain.softmax_row(traced(T), *AT, T - 1)
     keys = row.strongest(RUNGS, also=T // 2)
-    rungs = [
-        Rung(traced(T).tokens[j], j, *map(float, (row.scores[j], row.exps[j], row.weights[j])))
-        for j in keys
-    ]
-    drawn = ladder([*rungs, Rung("sum", None, None, 1.0, 1.0)], LIGHT, chosen=T // 2)
-    return figure(drawn, THIRD, ladder_height(len(rungs) + 1))
+    tokens, columns = traced(T).tokens, (row.scores, row.exps, row.weights)
+    rows = [softmax_steps.SoftmaxRow(tokens[j], j, *(float(c[j]) for c in columns)) for j in keys]
+    rows.append(softmax_steps.SoftmaxRow("sum", None, None, 1.0, 1.0))
+    drawn = softmax_steps.softmax_steps(rows, LIGHT, selected=T // 2)
+    return figure(drawn, THIRD, softmax_steps.height(len(rows)))
 
 
 def scores(T: int) -> Sent:
@@ -121,7 +118,8 @@ def direct_effect(T: int) -> Sent:
     effect = logit_attribution.head_effect(model(), traced(T), *AT)
     chosen = np.argsort(-effect, kind="stable")[:PUSHED]
     values = (effect[chosen] - effect.mean()).tolist()
-    return figure(pushes(_names(chosen.tolist()), values, LIGHT), HALF, pushes_height(PUSHED))
+    drawn = logit_effects.logit_effects(_names(chosen.tolist()), values, LIGHT)
+    return figure(drawn, HALF, logit_effects.height(PUSHED))
 
 
 def every_position(T: int) -> Sent:
@@ -175,7 +173,7 @@ def _tokens(
         token_grid.Grid(
             columns=[traced(T).tokens[i] for i in at], rows=[f"row {i}" for i in range(shape[0])],
             tokens=labels, probabilities=shares, hovers=hovers,
-            outlined=np.zeros(shape, dtype=np.bool_), notes=notes, first=at.start, chosen=T - 1,
+            outlined=np.zeros(shape, dtype=np.bool_), notes=notes, first=at.start, selected=T - 1,
         ),
         LIGHT,
     )  # fmt: skip
@@ -211,7 +209,7 @@ def change(T: int) -> Sent:
 
 
 def _heads(values: np.ndarray, shown: str = "") -> Sent:
-    drawn = head_map(values, LIGHT, bounds=(0.0, 1.0), chosen=AT, name="measure")
+    drawn = head_map(values, LIGHT, bounds=(0.0, 1.0), selected=AT, name="measure")
     return figure(drawn, HALF, 560, shown)
 
 
@@ -253,7 +251,7 @@ def _whole_model(T: int) -> pruning.Pass:
 def importance(T: int) -> Sent:
     del T
     x, y = _random(2, L, H)
-    drawn = rank_scatter(x, y, LIGHT, chosen=AT, names=("exact", "gradient"))
+    drawn = rank_scatter(x, y, LIGHT, selected=AT, names=("exact", "gradient"))
     return figure(drawn, 600, 340, GIVEN)
 
 
@@ -263,7 +261,7 @@ def curves(T: int) -> Sent:
     values = _random(3, len(x)).cumsum(axis=1).tolist()
     found = [Curve(name, x, y) for name, y in zip(("exact", "gradient"), values, strict=False)]
     found.append(Curve("random", x, values[2], [0.9 * y for y in values[2]], values[2]))
-    drawn = pruning_curves(found, LIGHT, level=1.0, budget=1.01, title="loss")
+    drawn = pruning_curves(found, LIGHT, uniform=1.0, budget=1.01, title="loss")
     return figure(drawn, 600, 360, GIVEN)
 
 

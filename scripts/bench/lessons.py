@@ -12,15 +12,16 @@ from mha_viz.app.pages import many_heads
 from mha_viz.app.pages.shapes import walkthrough as shapes
 from mha_viz.app.pages.variants import attention_memory, flash_attention, kv_cache, masks
 from mha_viz.figures import cache_sizes, cache_steps
-from mha_viz.figures.curves import Curve, head_triangles, loss_curves
 from mha_viz.figures.lines import Line, line_chart
+from mha_viz.figures.loss_curves import LossCurve, loss_curves
 from mha_viz.figures.masks import mask_figure, masked_pattern
+from mha_viz.figures.pattern_mosaic import pattern_mosaic
 from mha_viz.figures.shapes import tensor_drawing
 from mha_viz.figures.sharing import sharing_figure
 from mha_viz.figures.storage import storage_figure
 from mha_viz.figures.theme import LIGHT
 from mha_viz.figures.tiles import running_figure, tiles_figure
-from mha_viz.figures.timing import race_chart
+from mha_viz.figures.timing import timing_chart
 from mha_viz.figures.values import matrix_heatmap
 from mha_viz.lessons import flash, walkthrough
 from mha_viz.lessons import layout as memory_layout
@@ -40,7 +41,7 @@ def tensor(T: int) -> Sent:
     found = next(step for step in steps if step.lesson.name == STEP)
     drawn = tensor_drawing(
         found.tensor.numpy(), found.lesson.axes, LIGHT,
-        heads=walkthrough.owners(attention, found, range(H)), chosen=head,
+        heads=walkthrough.owners(attention, found, range(H)), selected=head,
     )  # fmt: skip
     ratio = drawn.layout.yaxis.range[0] / drawn.layout.xaxis.range[1]
     return figure(drawn, FULL, round(60 + 988 * ratio))
@@ -49,7 +50,7 @@ def tensor(T: int) -> Sent:
 def storage(T: int) -> Sent:
     del T
     layout = memory_layout.layouts(*memory_layout.MAX_SIZES.values())[2]
-    drawn = storage_figure(layout.cells, layout.storage, layout.axes, LIGHT, chosen=(0, 0, 0))
+    drawn = storage_figure(layout.cells, layout.storage, layout.axes, LIGHT, selected=(0, 0, 0))
     return figure(drawn, 620, 470)
 
 
@@ -57,7 +58,7 @@ def race(T: int) -> Sent:
     del T
     heads = many_heads.HEAD_COUNTS
     fused, listed = _random(2, len(heads)).tolist()
-    return figure(race_chart(heads, fused, listed, LIGHT, all_heads=heads), FULL, 300, GIVEN)
+    return figure(timing_chart(heads, fused, listed, LIGHT, all_heads=heads), FULL, 300, GIVEN)
 
 
 def reach(T: int) -> Sent:
@@ -71,7 +72,7 @@ def reach(T: int) -> Sent:
 
 def sharing(T: int) -> Sent:
     del T
-    return figure(sharing_figure(H, H // 2, LIGHT, chosen=AT[1]), FULL, 170)
+    return figure(sharing_figure(H, H // 2, LIGHT, selected=AT[1]), FULL, 170)
 
 
 def memory_chart(T: int) -> Sent:
@@ -92,7 +93,7 @@ def kv_step(T: int) -> Sent:
     kept, without = kv_cache.states(T, 1, n)
     tokens = [*traced(T).tokens, *traced(T).tokens * kv_cache.DEFAULT_NEW][part]
     drawn = cache_steps.cache_figure(
-        tokens, kept[part], without[part], LIGHT, made=T + 1, first=part.start
+        tokens, kept[part], without[part], LIGHT, generated=T + 1, first=part.start
     )
     drawn_n = end - part.start
     return figure(drawn, FULL, cache_steps.height(drawn_n), some(drawn_n, n, "positions"))
@@ -101,7 +102,7 @@ def kv_step(T: int) -> Sent:
 def known_models(T: int) -> Sent:
     del T
     rows = [
-        cache_sizes.Cached(
+        cache_sizes.CacheSize(
             size.name, (size.cache_bytes(1, n_kv_heads=size.n_heads), size.cache_bytes(1),
                         size.cache_bytes(1, n_kv_heads=1)), size.cache_bytes(1), size.kind,
         )
@@ -153,7 +154,7 @@ def training(T: int) -> Sent:
     del T
     steps = np.arange(0, 5001, 50, dtype=np.float32)
     found = [
-        Curve(name, steps, *_random(2, 5, len(steps)).astype(np.float32))
+        LossCurve(name, steps, *_random(2, 5, len(steps)).astype(np.float32))
         for name in ("1 head of 32", "4 heads of 8")
     ]
     return figure(loss_curves(found, 4.17, 5000, LIGHT), 570, 420, GIVEN)
@@ -162,7 +163,7 @@ def training(T: int) -> Sent:
 def triangles(T: int) -> Sent:
     del T
     found = [(f"{n} heads", _random(n, 8, 8).astype(np.float32)) for n in (1, 32)]
-    drawn = head_triangles(found, "the king", LIGHT)
+    drawn = pattern_mosaic(found, "the king", LIGHT)
     return figure(drawn, drawn.layout.width, drawn.layout.height, GIVEN)
 
 

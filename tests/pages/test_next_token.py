@@ -340,7 +340,7 @@ def test_tokens_stand_in_the_grid_as_text_and_in_an_ink_that_can_be_read(theme) 
         hovers=[[["<i>", "$"], ["y"]]],
         outlined=np.array([[False, True]]),
         notes=[("follows", ["<u>", "?"])],
-        chosen=1,
+        selected=1,
     )
     figure = token_grid(grid, theme)
     cells, _, written = figure.data

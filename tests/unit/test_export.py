@@ -102,7 +102,7 @@ def test_every_cell_has_its_labels_however_long_the_text():
 
 def test_numbers_that_a_figure_does_not_carry_are_in_every_file():
     values = np.array([[0.5, np.nan], [0.25, 1.0]])
-    drawn = head_map(values, LIGHT, bounds=(0, 1), chosen=(0, 0), name="induction")
+    drawn = head_map(values, LIGHT, bounds=(0, 1), selected=(0, 0), name="induction")
     picture = export.Picture("p", drawn, table=lambda: export.head_table(["induction"], values))
     with np.load(io.BytesIO(picture.npz()), allow_pickle=False) as file:
         assert file["table_induction"].tolist() == [0.5, 0.25, 1.0]
@@ -121,7 +121,7 @@ def test_bars_and_maps_have_rows_as_well():
     rows = rows_of(export.Picture("p", bars).csv())
     assert [float(r["value"]) for r in rows] == [0.5, 0.25, 0.1, 0.75]
     values = np.array([[0.5, np.nan]])
-    cells = head_map(values, LIGHT, bounds=(0, 1), chosen=(0, 0), name="induction")
+    cells = head_map(values, LIGHT, bounds=(0, 1), selected=(0, 0), name="induction")
     assert len(rows_of(export.Picture("p", cells).csv())) == 2
 
 

@@ -17,7 +17,7 @@ from mha_viz.app.work import jobs
 from mha_viz.app.work.progress import Reporter, ResultSlots, results, wait_for
 from mha_viz.attention import MultiHeadAttention, fitting_head_counts, head_width
 from mha_viz.errors import ShapeError
-from mha_viz.figures.timing import race_chart
+from mha_viz.figures.timing import timing_chart
 from mha_viz.figures.values import matrix_heatmap
 from mha_viz.lessons.counting import (
     GPT2_SIZES,
@@ -112,7 +112,7 @@ def _benchmark_chart(view: View, timings: Sequence[Timing]) -> None:
     if timings:
         last = timings[-1]
         alt = f"{last.n_heads} heads: fused {last.fused_ms:.1f} ms, loop {last.loop_ms:.1f} ms."
-    figure = race_chart(
+    figure = timing_chart(
         [t.n_heads for t in timings],
         [t.fused_ms for t in timings],
         [t.loop_ms for t in timings],

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from mha_viz.app.messages import escaped
-from mha_viz.figures.theme import Theme, between
+from mha_viz.figures.theme import Theme, sequential_colour
 from mha_viz.tokens import shorten
 
 
@@ -30,7 +30,7 @@ def chips(items: Sequence[Chip], theme: Theme) -> None:
 def _chip(item: Chip, theme: Theme) -> str:
     style = ""
     if item.shade is not None:
-        fill, strong = between(theme, item.shade), item.shade >= theme.ink_flips_at
+        fill, strong = sequential_colour(theme, item.shade), item.shade >= theme.ink_flips_at
         if item.dimmed:
             fill, strong = f"color-mix(in srgb, {fill} 25%, transparent)", False
         style = f' style="background:{fill}{f";color:{theme.ink_on_strong}" if strong else ""}"'

@@ -30,7 +30,7 @@ def selectable_head_map(
     Hovers call a value by its `name`, the exported table by its `column`.
     """
     figure = head_map(
-        values, view.theme, bounds=bounds, chosen=view.at, name=name, sizes=view.sizes
+        values, view.theme, bounds=bounds, selected=view.at, name=name, sizes=view.sizes
     )
     chart(
         figure,

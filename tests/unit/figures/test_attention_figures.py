@@ -17,7 +17,7 @@ from mha_viz.figures.grid import LEVELS, head_grid, thumbnail_size
 from mha_viz.figures.heatmap import head_heatmap
 from mha_viz.figures.labels import MAX_TICKS
 from mha_viz.figures.notebook import all_heads, head_view, one_head
-from mha_viz.figures.text import literal
+from mha_viz.figures.text import escape
 from mha_viz.figures.theme import DARK, LIGHT, THEMES, colorscale, config_toml, rgb
 from mha_viz.figures.window import MAX_CELLS, Window, clamp_window, whole
 from mha_viz.model import Model
@@ -65,7 +65,7 @@ def test_a_label_is_never_markup() -> None:
     shown = "".join(figure.layout.xaxis.ticktext)
     assert "<" not in shown
     assert "$" not in shown
-    assert literal("<&>$") == "&lt;&amp;&gt;&#36;"
+    assert escape("<&>$") == "&lt;&amp;&gt;&#36;"
 
 
 @pytest.mark.parametrize("T", [257, 600, 1024])

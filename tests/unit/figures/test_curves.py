@@ -6,16 +6,17 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from mha_viz.figures.curves import Curve, head_triangles, loss_curves
+from mha_viz.figures.loss_curves import LossCurve, loss_curves
+from mha_viz.figures.pattern_mosaic import pattern_mosaic
 from mha_viz.figures.theme import DARK, LIGHT, Theme
 
 STEPS = np.array([0, 50, 100], dtype=np.float32)
 EVEN = math.log(65)
 
 
-def curve(label: str, *seeds: list[float]) -> Curve:
+def curve(label: str, *seeds: list[float]) -> LossCurve:
     validation = np.array(seeds, dtype=np.float32)
-    return Curve(label, STEPS, validation - 0.1, validation)
+    return LossCurve(label, STEPS, validation - 0.1, validation)
 
 
 def labels(figure: go.Figure) -> list[str]:
@@ -32,7 +33,7 @@ def triangles(n_heads: int, T: int = 8) -> np.ndarray:
 def test_a_line_ends_with_its_name_and_its_loss(theme: Theme) -> None:
     one, four = curve("1 head", [4.2, 2.9, 2.4]), curve("4 heads", [4.2, 2.8, 2.3])
     figure = loss_curves([one, four], EVEN, 100, theme)
-    assert labels(figure)[0] == "guessing evenly: ln 65 = 4.174"
+    assert labels(figure)[0] == "uniform guessing: ln 65 = 4.174"
     assert labels(figure)[1].endswith("1 head <b>2.400</b>")
     assert labels(figure)[2].endswith("4 heads <b>2.300</b>")
     train, validation = figure.data[0], figure.data[1]
@@ -54,7 +55,7 @@ def test_what_has_not_come_yet_is_not_drawn() -> None:
     assert labels(figure)[1].endswith("a <b>2.900</b>")
     assert figure.layout.annotations[1].x == 50
     empty = loss_curves([curve("a", [nan, nan, nan])], EVEN, 100, LIGHT)
-    assert labels(empty) == ["guessing evenly: ln 65 = 4.174"]
+    assert labels(empty) == ["uniform guessing: ln 65 = 4.174"]
     assert tuple(empty.layout.xaxis.range) == (0, 100)
 
 
@@ -73,7 +74,7 @@ def test_several_seeds_have_a_mean_and_a_band() -> None:
 @pytest.mark.parametrize("counts", [(1, 4), (1, 1), (8, 32), (32, 2)])
 def test_every_head_is_drawn_once_with_its_weights(counts: tuple[int, int]) -> None:
     models = [(f"{n} heads", triangles(n)) for n in counts]
-    figure = head_triangles(models, "Good mor", LIGHT)
+    figure = pattern_mosaic(models, "Good mor", LIGHT)
     z = np.asarray(figure.data[0].z)
     drawn = np.sort(z[~np.isnan(z)])
     visible = np.tril(np.ones((8, 8), dtype=bool))
@@ -86,7 +87,7 @@ def test_every_head_is_drawn_once_with_its_weights(counts: tuple[int, int]) -> N
 
 def test_a_cell_tells_its_head_its_characters_and_its_weight() -> None:
     pattern = triangles(2)
-    figure = head_triangles([("2 heads", pattern)], "Good mor", LIGHT)
+    figure = pattern_mosaic([("2 heads", pattern)], "Good mor", LIGHT)
     z, text = np.asarray(figure.data[0].z), figure.data[0].text
     told = f"H1: from r (7) to · (4): {pattern[1, 7, 4]:.3f}"
     (at,) = [(r, c) for r, row in enumerate(text) for c, cell in enumerate(row) if cell == told]
@@ -95,7 +96,7 @@ def test_a_cell_tells_its_head_its_characters_and_its_weight() -> None:
 
 @pytest.mark.parametrize("sample", ["<b>$x$</b", "\n\t 🙂\0é'"])
 def test_characters_are_never_markup(sample: str) -> None:
-    figure = head_triangles([("<i>", triangles(1, len(sample)))], sample, LIGHT)
+    figure = pattern_mosaic([("<i>", triangles(1, len(sample)))], sample, LIGHT)
     shown = "".join(figure.layout.xaxis.ticktext) + "".join(map("".join, figure.data[0].text))
     assert "<" not in shown
     assert "$" not in shown
@@ -103,10 +104,10 @@ def test_characters_are_never_markup(sample: str) -> None:
 
 
 def test_the_largest_pictures_stay_small() -> None:
-    patterns = head_triangles([("a", triangles(32)), ("b", triangles(32))], "Good mor", LIGHT)
+    patterns = pattern_mosaic([("a", triangles(32)), ("b", triangles(32))], "Good mor", LIGHT)
     assert len(patterns.to_json()) < 300_000
     steps = np.arange(201, dtype=np.float32)
     losses = np.random.default_rng(0).random((5, 201)).astype(np.float32)
-    curves = [Curve(name, steps, losses, losses) for name in "ab"]
+    curves = [LossCurve(name, steps, losses, losses) for name in "ab"]
     figure = loss_curves(curves, EVEN, 50_000, LIGHT)
     assert len(figure.to_json()) < 60_000

@@ -7,11 +7,12 @@ import plotly.graph_objects as go
 import pytest
 
 from mha_viz.analysis import dot_product
-from mha_viz.figures.cells import BAR, cell_map, largest
+from mha_viz.figures.cells import BAR, cell_map
 from mha_viz.figures.dot_product import dot_product_figure
-from mha_viz.figures.head_view import MOST, head_view
-from mha_viz.figures.ladder import Rung, ladder
-from mha_viz.figures.logit_effects import pushes
+from mha_viz.figures.head_view import MAX_LINES, head_view
+from mha_viz.figures.logit_effects import logit_effects
+from mha_viz.figures.pooling import pool_by_magnitude
+from mha_viz.figures.softmax_steps import SoftmaxRow, softmax_steps
 from mha_viz.figures.theme import DARK, LIGHT, THEMES
 from mha_viz.figures.window import Window
 from mha_viz.trace import max_pool
@@ -34,7 +35,7 @@ def lower(matrix: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 30])
 def test_a_pooled_cell_is_the_number_of_the_largest_size(block: int) -> None:
     matrix = lower(values(20))
-    pooled = largest(matrix, block)
+    pooled = pool_by_magnitude(matrix, block)
     for (i, j), value in np.ndenumerate(pooled):
         part = matrix[i * block : (i + 1) * block, j * block : (j + 1) * block].ravel()
         part = part[~np.isnan(part)]
@@ -46,7 +47,7 @@ def test_a_pooled_cell_is_the_number_of_the_largest_size(block: int) -> None:
 
 def test_weights_are_pooled_as_everywhere_else() -> None:
     matrix = np.abs(values(30))
-    np.testing.assert_array_equal(largest(matrix, 4), max_pool(matrix, 4))
+    np.testing.assert_array_equal(pool_by_magnitude(matrix, 4), max_pool(matrix, 4))
 
 
 def test_signed_colours_have_their_middle_at_zero() -> None:
@@ -129,17 +130,17 @@ def test_a_product_of_zeros_can_be_drawn() -> None:
 # --- the ladder -----------------------------------------------------------------------------------
 
 RUNGS = [
-    Rung(EVIL, 7, 9.91, 1.0, 0.8349),
-    Rung("The", 0, 7.357, 0.0779, 0.065),
-    Rung("ring", 12, -3.0, 0.0, 0.0, masked=True),
-    Rung("9 more", None, None, 0.0099, 0.00001),
-    Rung("sum", None, None, 1.1978, 1.0),
+    SoftmaxRow(EVIL, 7, 9.91, 1.0, 0.8349),
+    SoftmaxRow("The", 0, 7.357, 0.0779, 0.065),
+    SoftmaxRow("ring", 12, -3.0, 0.0, 0.0, masked=True),
+    SoftmaxRow("9 more", None, None, 0.0099, 0.00001),
+    SoftmaxRow("sum", None, None, 1.1978, 1.0),
 ]
 
 
 @pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
 def test_every_rung_says_its_three_numbers(theme) -> None:
-    figure = ladder(RUNGS, theme, chosen=7)
+    figure = softmax_steps(RUNGS, theme, selected=7)
     said = [note.text for note in figure.layout.annotations]
     for text in ["<b>9.910</b>", "<b>0.8349</b>", "7.357", "0.0779", "−3.000 → −∞", "1.1978"]:
         assert text in said
@@ -152,7 +153,7 @@ def test_every_rung_says_its_three_numbers(theme) -> None:
 
 
 def test_a_press_anywhere_on_a_rung_tells_its_key() -> None:
-    figure = ladder(RUNGS, LIGHT, chosen=7)
+    figure = softmax_steps(RUNGS, LIGHT, selected=7)
     targets = [bars for bars in figure.data if bars.customdata is not None]
     assert len(targets) == 3
     for bars in targets:
@@ -162,7 +163,7 @@ def test_a_press_anywhere_on_a_rung_tells_its_key() -> None:
 
 
 def test_bars_of_weights_reach_across_the_column_at_one() -> None:
-    figure = ladder(RUNGS, LIGHT, chosen=0)
+    figure = softmax_steps(RUNGS, LIGHT, selected=0)
     assert figure.layout.xaxis2.range == figure.layout.xaxis3.range == (0, 1)
     assert figure.layout.xaxis.range == (-3.0, 9.91)
     assert max(figure.data[2].x) == 1.0  # the sum of exponentials is longer than the column
@@ -173,7 +174,7 @@ def test_bars_of_weights_reach_across_the_column_at_one() -> None:
 
 
 def test_raised_tokens_are_orange_and_lowered_ones_blue() -> None:
-    figure = pushes([EVIL, "b"], [1.5, -0.25], LIGHT)
+    figure = logit_effects([EVIL, "b"], [1.5, -0.25], LIGHT)
     bars = figure.data[0]
     assert list(bars.text) == ["+1.500", "−0.250"]
     assert list(bars.marker.color) == [LIGHT.diverging[7], LIGHT.diverging[2]]
@@ -227,10 +228,10 @@ def test_of_too_many_lines_the_strongest_are_drawn() -> None:
     rng = np.random.default_rng(0)
     pattern = np.tril(rng.random((600, 600), dtype=np.float32))
     found = dot_product.lines(pattern, most=8)
-    assert len(found) > MOST
+    assert len(found) > MAX_LINES
     figure = head_view([("L0 H0", found)], ["x"] * 600, LIGHT)
     weights = [line[3] for line in ends(figure, upright=True)]
-    assert len(weights) == MOST
-    assert min(weights) == pytest.approx(float(found.weights[MOST - 1]))
+    assert len(weights) == MAX_LINES
+    assert min(weights) == pytest.approx(float(found.weights[MAX_LINES - 1]))
     assert len(figure.layout.yaxis.tickvals) <= 44
     assert len(figure.to_json()) < 500_000

@@ -5,12 +5,14 @@ import pytest
 import torch
 
 from mha_viz.attention import repeat_heads
-from mha_viz.figures.cache_sizes import KINDS, SYMBOLS, Cached, cache_sizes_figure, in_bytes
+from mha_viz.figures.base import Style
+from mha_viz.figures.cache_sizes import KINDS, SYMBOLS, CacheSize, cache_sizes_figure
 from mha_viz.figures.cache_steps import PER_LINE, State, cache_figure, height
-from mha_viz.figures.labels import room, token_ticks
+from mha_viz.figures.labels import label_width, token_ticks
 from mha_viz.figures.lines import Line, Ticks, line_chart
 from mha_viz.figures.masks import mask_figure, masked_pattern
 from mha_viz.figures.sharing import sharing_figure
+from mha_viz.figures.text import format_bytes
 from mha_viz.figures.theme import DARK, LIGHT, NORMAL, STAGE, Theme
 from mha_viz.figures.tiles import running_figure, tiles_figure
 from mha_viz.lessons.flash import tile_ranges
@@ -24,7 +26,7 @@ MARKUP = ["<b>x</b>", "$x$", "&lt;"]
 @pytest.mark.parametrize(("H", "G"), [(12, 12), (12, 4), (12, 1), (25, 5), (1, 1)])
 def test_a_line_leads_to_the_head_that_attention_reads(H: int, G: int) -> None:
 
-    figure = sharing_figure(H, G, LIGHT, chosen=H - 1)
+    figure = sharing_figure(H, G, LIGHT, selected=H - 1)
     queries, shared = figure.data
     assert (len(queries.x), len(shared.x)) == (H, G)
     names = torch.arange(G).view(1, G, 1, 1)
@@ -70,7 +72,7 @@ def test_every_position_has_a_cell_in_both_rows(n: int) -> None:
     kept: list[State] = ["read" if i < made - 1 else "computed" for i in range(made)]
     kept = [*kept, "not yet"]
     without: list[State] = [*["computed"] * made, "not yet"]
-    figure = cache_figure(["a"] * n, kept, without, LIGHT, made=made)
+    figure = cache_figure(["a"] * n, kept, without, LIGHT, generated=made)
     cells = {trace.name: len(trace.x) for trace in figure.data[:3]}
     both = [*kept, *without]
     assert cells == {s: both.count(s) for s in ("computed", "read", "not yet")}
@@ -88,7 +90,7 @@ def test_every_position_has_a_cell_in_both_rows(n: int) -> None:
 
 def test_a_token_that_is_not_there_yet_has_no_name() -> None:
     states: list[State] = ["computed", "computed", "not yet", "not yet"]
-    figure = cache_figure([*MARKUP, "later"], states, states, LIGHT, made=2, sizes=STAGE)
+    figure = cache_figure([*MARKUP, "later"], states, states, LIGHT, generated=2, sizes=STAGE)
     names = figure.data[-1]
     assert len(names.text) == 3
     assert "later" not in names.text
@@ -101,7 +103,7 @@ def test_a_token_that_is_not_there_yet_has_no_name() -> None:
 
 def test_positions_left_of_the_picture_are_counted() -> None:
     states: list[State] = ["computed", "not yet"]
-    figure = cache_figure(["a", "b"], states, states, LIGHT, made=101, first=100)
+    figure = cache_figure(["a", "b"], states, states, LIGHT, generated=101, first=100)
     assert "position 100" in figure.data[0].hovertext[0]
 
 
@@ -109,7 +111,10 @@ def test_positions_left_of_the_picture_are_counted() -> None:
 
 
 def test_what_a_model_has_carries_the_sign_of_its_kind() -> None:
-    models = [Cached("<b>A</b>", (64, 8, 1), 64, KINDS[0]), Cached("B", (64, 8, 1), 1, KINDS[2])]
+    models = [
+        CacheSize("<b>A</b>", (64, 8, 1), 64, KINDS[0]),
+        CacheSize("B", (64, 8, 1), 1, KINDS[2]),
+    ]
     figure = cache_sizes_figure(models, LIGHT)
     own = figure.data[-1]
     assert list(own.x) == [64, 1]
@@ -124,7 +129,7 @@ def test_what_a_model_has_carries_the_sign_of_its_kind() -> None:
      (2**20 * 4.5, "4.5 MiB"), (2**30 * 1234, "1,234 GiB")],
 )  # fmt: skip
 def test_bytes_are_written_for_people(n: float, text: str) -> None:
-    assert in_bytes(n) == text
+    assert format_bytes(n) == text
 
 
 # --- tiles ----------------------------------------------------------------------------------------
@@ -185,5 +190,6 @@ def test_a_pattern_is_blank_where_it_is_masked_and_zero_is_not() -> None:
 def test_equal_tokens_keep_a_place_each_and_wide_ones_have_room() -> None:
     ticks = token_ticks(["the"] * 5)
     assert ticks == {"tickvals": [0, 1, 2, 3, 4], "ticktext": ["the"] * 5}
-    assert room(["漢字"], NORMAL) > room(["ab"], NORMAL)
-    assert len(token_ticks(["a"] * 500)["ticktext"]) <= 44  # type: ignore[arg-type]
+    style = Style(LIGHT, NORMAL)
+    assert label_width(["漢字"], style) > label_width(["ab"], style)
+    assert len(token_ticks(["a"] * 500)["ticktext"]) <= 44

@@ -26,7 +26,7 @@ from mha_viz.app.widgets.token_strip import token_strip
 from mha_viz.export import Table
 from mha_viz.figures.cells import MAX_TICKS
 from mha_viz.figures.dot_product import dot_product_figure
-from mha_viz.figures.ladder import Rung, ladder, ladder_height
+from mha_viz.figures.softmax_steps import SoftmaxRow, height, softmax_steps
 from mha_viz.trace import Array
 
 ORDERS = ["by dimension", "by magnitude"]
@@ -126,9 +126,9 @@ def _softmax(view: View, row: Row, key: int) -> None:
     rungs = _rungs(view, row, key)
     header, rows = _softmax_table(view, row)
     chart(
-        ladder(rungs, view.theme, chosen=key, sizes=view.sizes),
+        softmax_steps(rungs, view.theme, selected=key, sizes=view.sizes),
         key="why_ladder",
-        height=ladder_height(len(rungs)),
+        height=height(len(rungs)),
         name="softmax",
         table=lambda: (header, rows),
         alt="; ".join(
@@ -149,19 +149,19 @@ def _softmax_table(view: View, row: Row) -> Table:
     return ["key", "token", "score", "exp(score - max)", "weight", "masked"], rows
 
 
-def _rungs(view: View, row: Row, key: int) -> list[Rung]:
+def _rungs(view: View, row: Row, key: int) -> list[SoftmaxRow]:
     """The strongest keys, the selected one, all others together, and the sum."""
     scores, exps, weights, tokens = row.scores, row.exps, row.weights, view.trace.tokens
     shown = row.strongest(N_KEYS, also=key)
     rungs = [
-        Rung(tokens[j], j, float(scores[j]), float(exps[j]), float(weights[j]), j > row.query)
+        SoftmaxRow(tokens[j], j, float(scores[j]), float(exps[j]), float(weights[j]), j > row.query)
         for j in shown
     ]
     others = [j for j in range(row.query + 1) if j not in shown]
     if others:
         exp, weight = float(exps[others].sum()), float(weights[others].sum())
-        rungs.append(Rung(f"{len(others)} more", None, None, exp, weight))
-    return [*rungs, Rung("sum", None, None, float(exps.sum()), 1.0)]
+        rungs.append(SoftmaxRow(f"{len(others)} more", None, None, exp, weight))
+    return [*rungs, SoftmaxRow("sum", None, None, float(exps.sum()), 1.0)]
 
 
 def _formula(product: DotProduct, row: Row, key: int) -> None:

@@ -17,7 +17,7 @@ from mha_viz.app.widgets.chart import chart, square
 from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.token_strip import token_strip
 from mha_viz.app.work.progress import Reporter, may_start, results
-from mha_viz.figures.logit_effects import pushes, pushes_height
+from mha_viz.figures.logit_effects import height, logit_effects
 from mha_viz.trace import Array
 
 N_SHOWN = 8  # tokens raised, and as many lowered
@@ -186,9 +186,9 @@ def _strongest_effects(view: View, name: str, labels: list[str], values: list[fl
     caption(f"{name.capitalize()} most", "Change of the logit in nats, relative to the mean.")
     tokens = ", ".join(f"{t} {v:+.3f}" for t, v in zip(labels, values, strict=True))
     chart(
-        pushes(labels, values, view.theme, sizes=view.sizes),
+        logit_effects(labels, values, view.theme, sizes=view.sizes),
         key=f"values_{name}",
-        height=pushes_height(len(labels)),
+        height=height(len(labels)),
         name=f"{name}-most",
         alt=f"Tokens {name} most: {tokens}",
     )

@@ -26,8 +26,9 @@ from mha_viz.app.widgets.stepper import steps
 from mha_viz.app.work.progress import Reporter, results
 from mha_viz.errors import HeadNotFound, MhaVizError
 from mha_viz.export import table_csv
-from mha_viz.figures.candidates import candidates_figure, height, told
+from mha_viz.figures.candidates import candidates_figure, height
 from mha_viz.figures.scale import position
+from mha_viz.figures.text import format_probability
 
 MODES = ["greedy", "sample", "your own"]
 MOST_NEW, FIRST_NEW = 100, 24  # new tokens: at most, and to begin with
@@ -199,7 +200,7 @@ def _new_token(step: Step, tokens: Sequence[str], *, selected: bool) -> Chip:
     p = step.probability
     return Chip(
         tokens[step.position],
-        told(p).removeprefix("0"),
+        format_probability(p).removeprefix("0"),
         p**0.5,
         outlined=selected,
         tooltip=f"position {step.position}, probability {p:.4g}, rank {step.rank:,}",
@@ -291,7 +292,9 @@ def _attention(view: View, step: Step, tokens: Sequence[str]) -> None:
         view.theme,
     )
     strongest = np.argsort(-weights, kind="stable")[:3].tolist()
-    keys = ", ".join(f"{escaped(tokens[key])} ({key:,}) {told(weights[key])}" for key in strongest)
+    keys = ", ".join(
+        f"{escaped(tokens[key])} ({key:,}) {format_probability(weights[key])}" for key in strongest
+    )
     st.html(f'<div class="caption">It looks most at <b>{keys}</b>.</div>')
 
 

@@ -104,7 +104,7 @@ def _grid(view: View, layers: Sequence[Predictions], positions: range, colour: s
         bold=top == top[-1] if complete else None,
         notes=[("actual", [token or "?" for token in actual_next_labels(view, positions)])],
         first=positions.start,
-        chosen=view.token,
+        selected=view.token,
     )
     alt = _alt(grid, _column(view, positions))
     scrolling_grid(view, grid, key="lens", name="logit-lens", alt=alt)

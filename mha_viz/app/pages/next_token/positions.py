@@ -121,7 +121,7 @@ def _grid(view: View, predictions: Predictions, positions: range, n_rows: int) -
         outlined=ids == actual_next_ids(view, positions),
         notes=_notes(predictions, positions, actual),
         first=positions.start,
-        chosen=view.token,
+        selected=view.token,
     )
     alt = "; ".join(
         f"after {token} ({i}): {first} {two_digits(p)}"

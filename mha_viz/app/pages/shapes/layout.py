@@ -96,7 +96,7 @@ def _storage(view: View, layout: Layout, cell: tuple[int, int, int]) -> None:
         "Click a cell to select it.",
     )
     figure = storage_figure(
-        layout.cells, layout.storage, layout.axes, view.theme, chosen=cell, sizes=view.sizes
+        layout.cells, layout.storage, layout.axes, view.theme, selected=cell, sizes=view.sizes
     )
     (x0, x1), (y1, y0) = figure.layout.xaxis.range, figure.layout.yaxis.range
     st.html(f"<style>:root {{ --storage: {x1 - x0:.2f} / {y1 - y0:.2f}; }}</style>")

@@ -166,7 +166,7 @@ def _drawing(view: View, walk: Walkthrough, at: int) -> None:
         lesson.axes,
         view.theme,
         heads=walkthrough.owners(walk.attention, step, walk.heads),
-        chosen=walk.heads[walk.index] if walk.tokens else None,
+        selected=walk.heads[walk.index] if walk.tokens else None,
         sizes=view.sizes,
     )
     ratio = figure.layout.yaxis.range[0] / figure.layout.xaxis.range[1]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mha_viz.app.pages.training.corpora import Text
-from mha_viz.figures.curves import Curve
+from mha_viz.figures.loss_curves import LossCurve
 from mha_viz.lessons.char_model import CharModel, Progress, Settings
 from mha_viz.trace import Array
 
@@ -55,7 +55,7 @@ def name(model: Settings) -> str:
     return f"{H} head{'s' * (H > 1)} of {d_h}{', W_O' * model.projection}"
 
 
-def curves(plan: Plan, reports: Sequence[Report]) -> list[Curve]:
+def curves(plan: Plan, reports: Sequence[Report]) -> list[LossCurve]:
     """The losses of each model so far."""
     steps = plan.models[0].report_steps
     places = {step: i for i, step in enumerate(steps)}
@@ -64,7 +64,7 @@ def curves(plan: Plan, reports: Sequence[Report]) -> list[Curve]:
         losses[:, which, places[report.step]] = report.train_loss, report.validation_loss
     parts = np.split(losses, len(plan.models), axis=1)
     return [
-        Curve(name(model), np.asarray(steps, dtype=np.float32), *part)
+        LossCurve(name(model), np.asarray(steps, dtype=np.float32), *part)
         for model, part in zip(plan.models, parts, strict=True)
     ]
 
@@ -76,7 +76,7 @@ def patterns(plan: Plan, reports: Sequence[Report]) -> tuple[int, list[tuple[str
     return min(report.step for report in last.values()), found
 
 
-def table(plan: Plan, found: Sequence[Curve]) -> tuple[int, list[list[str]]]:
+def table(plan: Plan, found: Sequence[LossCurve]) -> tuple[int, list[list[str]]]:
     """The last step that all have reached; a header, and a row for each model with its losses."""
     several = plan.n_seeds > 1
     rows = [["Model", "Parameters", "Training", "Validation", *["of the seeds"] * several]]

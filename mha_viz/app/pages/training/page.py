@@ -18,7 +18,8 @@ from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.work import jobs
 from mha_viz.app.work.jobs import Job
 from mha_viz.errors import MhaVizError
-from mha_viz.figures.curves import Curve, head_triangles, loss_curves
+from mha_viz.figures.loss_curves import LossCurve, loss_curves
+from mha_viz.figures.pattern_mosaic import pattern_mosaic
 from mha_viz.lessons.char_model import Settings, read_corpus, side_by_side
 
 HEADS = [1, 2, 4, 8, 16, 32]
@@ -204,7 +205,7 @@ def _progress(job: Job[Report] | None, plan: Plan, reports: Sequence[Report]) ->
 
 
 def _draw_curves(
-    view: View, plan: Plan, curves: Sequence[Curve], reports: Sequence[Report]
+    view: View, plan: Plan, curves: Sequence[LossCurve], reports: Sequence[Report]
 ) -> None:
     spread = "; thin: each seed, with their mean and range" if plan.n_seeds > 1 else ""
     caption("Loss", f"strong: held-out text; dotted: training batches{spread}.")
@@ -241,7 +242,7 @@ def _draw_patterns(view: View, plan: Plan, reports: Sequence[Report]) -> None:
         f"{step:,} steps, seed {plan.models[0].seed}: a row asks, a column is read; "
         "colour is √ weight.",
     )
-    figure = head_triangles(found, plan.sample, view.theme, sizes=view.sizes)
+    figure = pattern_mosaic(found, plan.sample, view.theme, sizes=view.sizes)
     # Square cells by Plotly's own constraint shrank now and then when drawn anew.
     shape = f"aspect-ratio: {figure.layout.width} / {figure.layout.height}"
     st.html(f"<style>.st-key-train_triangles {{ {shape} }}</style>")
@@ -253,7 +254,7 @@ def _draw_patterns(view: View, plan: Plan, reports: Sequence[Report]) -> None:
         )  # fmt: skip
 
 
-def _table(plan: Plan, curves: Sequence[Curve], reports: Sequence[Report]) -> None:
+def _table(plan: Plan, curves: Sequence[LossCurve], reports: Sequence[Report]) -> None:
     """The losses that the curves have come to, and all of them as a file."""
     step, (header, *rows) = comparison.table(plan, curves)
     caption("Losses", f"after {step:,} steps, in nats a character: the lower, the better.")

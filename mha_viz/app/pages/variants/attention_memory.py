@@ -10,8 +10,8 @@ from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.work.progress import Reporter, ResultSlots, wait_for
-from mha_viz.figures.cache_sizes import in_bytes
 from mha_viz.figures.lines import Line, Ticks, line_chart
+from mha_viz.figures.text import format_bytes
 from mha_viz.lessons.peak_memory import PeakMemory, attention_memory
 
 LENGTHS = (64, 128, 256, 512, 1024, 2048)
@@ -62,12 +62,13 @@ def _peak_chart(view: View, peaks: Sequence[PeakMemory]) -> None:
         y_title="",
         log=True,
         x_ticks=Ticks(T, [str(t) for t in T]),
-        y_ticks=Ticks(byte_ticks, [in_bytes(n) for n in byte_ticks]),
-        hover="%{y:,} bytes",
+        y_ticks=Ticks(byte_ticks, [format_bytes(n) for n in byte_ticks]),
+        value_format="%{y:,} bytes",
         sizes=view.sizes,
     )
     last = peaks[-1]
-    alt = f"At T = {last.T}: explicit {in_bytes(last.explicit)}, fused {in_bytes(last.fused)}."
+    sizes = f"explicit {format_bytes(last.explicit)}, fused {format_bytes(last.fused)}"
+    alt = f"At T = {last.T}: {sizes}."
     chart(figure, key="attention_memory", height=330, alt=alt)
 
 
@@ -84,8 +85,8 @@ def _explanation(peaks: Sequence[PeakMemory]) -> None:
     st.dataframe(
         {
             "T": [peak.T for peak in peaks],
-            "explicit": [in_bytes(peak.explicit) for peak in peaks],
-            "fused": [in_bytes(peak.fused) for peak in peaks],
+            "explicit": [format_bytes(peak.explicit) for peak in peaks],
+            "fused": [format_bytes(peak.fused) for peak in peaks],
             "explicit / fused": [f"{peak.explicit / peak.fused:.1f}×" for peak in peaks],
         },
         hide_index=True,
@@ -93,7 +94,7 @@ def _explanation(peaks: Sequence[PeakMemory]) -> None:
         alt="Peak memory of explicit attention and of the fused kernel for each T.",
     )
     if len(peaks) < len(LENGTHS):
-        limit = in_bytes(MOST_BYTES)
+        limit = format_bytes(MOST_BYTES)
         st.caption(f"Longer texts are not measured: explicit attention would need over {limit}.")
     st.caption("Dao et al. 2022, section 3.1 and theorem 1.")
     rows = [[peak.T, peak.explicit, peak.fused] for peak in peaks]

@@ -11,7 +11,8 @@ from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.tables import facts
-from mha_viz.figures.cache_sizes import Cached, cache_sizes_figure, height, in_bytes
+from mha_viz.figures.cache_sizes import CacheSize, cache_sizes_figure, height
+from mha_viz.figures.text import format_bytes
 from mha_viz.lessons.counting import GPT2_SIZES, KNOWN_MODELS, ModelSize
 from mha_viz.network import Network
 
@@ -42,9 +43,9 @@ def of_this_model(view: View, *, n_tokens: int) -> None:
     st.latex(r"\text{bytes} = 2 \cdot L \cdot G \cdot d_h \cdot T \cdot b")
     facts(
         {
-            "per token": in_bytes(per_token),
-            f"these {n_tokens} tokens": in_bytes(n_tokens * per_token),
-            f"all {n_positions:,} positions": in_bytes(n_positions * per_token),
+            "per token": format_bytes(per_token),
+            f"these {n_tokens} tokens": format_bytes(n_tokens * per_token),
+            f"all {n_positions:,} positions": format_bytes(n_positions * per_token),
         }
     )
     st.caption("Vaswani et al. 2017, section 3.2.1; Shazeer 2019, section 3 (why G matters).")
@@ -66,19 +67,19 @@ def known_models(view: View) -> None:
         cache_sizes_figure(caches, view.theme, sizes=view.sizes),
         key="cache_sizes",
         height=height(len(caches)),
-        alt="; ".join(f"{cache.name} {in_bytes(cache.own)}" for cache in caches),
+        alt="; ".join(f"{cache.name} {format_bytes(cache.actual)}" for cache in caches),
     )
     _table(sizes, caches, length)
 
 
-def _table(sizes: Sequence[ModelSize], caches: Sequence[Cached], length: str) -> None:
+def _table(sizes: Sequence[ModelSize], caches: Sequence[CacheSize], length: str) -> None:
     columns = [*COLUMNS, f"Own, {length}", "MHA", "GQA", "MQA"]
     configs = [
         [m.name, m.kind, m.n_layers, m.n_heads, m.n_kv_heads, m.d_head, m.n_positions]
         for m in sizes
     ]
-    n_bytes = [[cache.own, *cache.n_bytes] for cache in caches]
-    rows = [[*config, *map(in_bytes, n)] for config, n in zip(configs, n_bytes, strict=True)]
+    n_bytes = [[cache.actual, *cache.n_bytes] for cache in caches]
+    rows = [[*config, *map(format_bytes, n)] for config, n in zip(configs, n_bytes, strict=True)]
     st.dataframe(
         dict(zip(columns, zip(*rows, strict=True), strict=True)),
         column_config={name: st.column_config.Column(width=w) for name, w in COLUMNS.items()},
@@ -113,7 +114,7 @@ def _this_model(view: View) -> list[ModelSize]:
     ]
 
 
-def _cache(size: ModelSize, n_tokens: int) -> Cached:
+def _cache(size: ModelSize, n_tokens: int) -> CacheSize:
     groups = max(n for n in range(1, MOST_GROUPS + 1) if size.n_heads % n == 0)
     mha, gqa, mqa = (size.cache_bytes(n_tokens, n_kv_heads=G) for G in (size.n_heads, groups, 1))
-    return Cached(size.name, (mha, gqa, mqa), size.cache_bytes(n_tokens), size.kind)
+    return CacheSize(size.name, (mha, gqa, mqa), size.cache_bytes(n_tokens), size.kind)

@@ -16,9 +16,9 @@ from mha_viz.app.widgets.reference_text import Reference, reference
 from mha_viz.app.widgets.tables import facts
 from mha_viz.app.work.progress import MULTIPLY_ADDS, results
 from mha_viz.errors import MhaVizError
-from mha_viz.figures.cache_sizes import in_bytes
 from mha_viz.figures.lines import Line, Ticks, line_chart
 from mha_viz.figures.sharing import sharing_figure
+from mha_viz.figures.text import format_bytes
 from mha_viz.lessons.counting import attention_parameters, kv_cache_bytes
 from mha_viz.model import Model
 from mha_viz.pruning import chunks
@@ -57,7 +57,7 @@ def _drawing(view: View, G: int) -> None:
         f"{H} query heads share {G} key/value heads, {H // G} each; H{view.head} uses key/value "
         f"head {view.head // (H // G)}."
     )
-    figure = sharing_figure(H, G, view.theme, chosen=view.head, sizes=view.sizes)
+    figure = sharing_figure(H, G, view.theme, selected=view.head, sizes=view.sizes)
     chart(figure, key="sharing", height=170, alt=alt)
 
 
@@ -92,8 +92,8 @@ def _savings(view: View, G: int, own: int) -> None:
     facts(
         {
             "parameters per layer": change(parameters, "{:,}".format),
-            "cache per token": change(cache_per_token, in_bytes),
-            f"cache, {T:,} tokens": change(lambda G: T * cache_per_token(G), in_bytes),
+            "cache per token": change(cache_per_token, format_bytes),
+            f"cache, {T:,} tokens": change(lambda G: T * cache_per_token(G), format_bytes),
         }
     )
     st.markdown(_sharing_sentence(G, H))

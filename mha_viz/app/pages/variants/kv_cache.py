@@ -115,7 +115,7 @@ def _step(view: View, generation: Generation, tokens: Sequence[str], step: int) 
         cached[first:end],
         uncached[first:end],
         view.theme,
-        made=position,
+        generated=position,
         first=first,
         sizes=view.sizes,
     )
@@ -183,7 +183,7 @@ def _times(view: View, generation: Generation) -> None:
         view.theme,
         x_title="position of the token",
         y_title="milliseconds",
-        hover="%{y:.2f} ms",
+        value_format="%{y:.2f} ms",
         sizes=view.sizes,
     )
     last = f"{cached_ms[-1]:.2f} ms with the cache, {uncached_ms[-1]:.2f} ms without"
