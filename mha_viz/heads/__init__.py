@@ -1,12 +1,12 @@
-"""Numbers about heads, from their patterns alone: no torch here.
+"""Measures of heads, computed from their patterns alone. No torch.
 
-    summary(pattern)            five numbers of one pattern
-    measure(model, text)        the head passport: all measures of all heads, with intervals
-    measure_texts(model, ...)   the same as a mean over texts, text by text
-    MEASURES                    what each measure is
+    summary(pattern)            five measures of one pattern
+    measure(model, text)        head profiles: all measures of all heads, with intervals
+    measure_texts(model, ...)   the same as a mean over texts, after each text
+    MEASURES                    the definition of each measure
 
-Beside these, each in its module: `patterns` (the measures), `repeated` (random tokens), `rollout`
-(many heads in one picture), `similarity` (heads like this one), `roles` (published ones).
+Other modules: `patterns` (the measures), `repeated` (repeated random tokens), `rollout` (combined
+patterns of many heads), `similarity` (similar heads), `roles` (published roles).
 """
 
 from mha_viz.heads.measures import MEASURES, NOT_MEASURED, Measure

@@ -1,4 +1,4 @@
-"""The mean of some measurements and its 95 % interval."""
+"""The mean of several measurements and its 95% interval."""
 
 import math
 
@@ -11,18 +11,18 @@ INSIDE = 0.95
 
 
 def interval(values: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-    """The mean of `[n, ...]` over n, and the lower and upper end of its 95 % interval.
+    """The mean of `[n, ...]` over n, and the lower and upper end of its 95% interval.
 
-    Student's t with n - 1 degrees of freedom, for measurements drawn independently. A NaN is no
-    measurement: n is counted without it. Where n is 1 the ends are NaN, where it is 0 the mean is
-    too. The ends may lie outside of the range of the measure. Raises ShapeError for an empty array.
+    Student's t with n - 1 degrees of freedom, for independent measurements. NaN values do not
+    count, which lowers n. Where n is 1 the ends are NaN; where it is 0 the mean is too. The ends
+    may lie outside the range of the measure. Raises ShapeError for an empty array.
     """
     if not len(values):
-        raise ShapeError("There is no measurement; a mean takes one at least.")
-    found = np.isfinite(values)
-    n = found.sum(axis=0)
-    mean = np.where(found, values, 0).sum(axis=0) / np.where(n, n, np.nan)
-    squares = np.where(found, values - mean, 0) ** 2
+        raise ShapeError("There are no measurements. A mean needs at least one.")
+    valid = np.isfinite(values)
+    n = valid.sum(axis=0)
+    mean = np.where(valid, values, 0).sum(axis=0) / np.where(n, n, np.nan)
+    squares = np.where(valid, values - mean, 0) ** 2
     variance = squares.sum(axis=0) / np.where(n > 1, n - 1, np.nan)
     t = np.array([np.nan, np.nan, *(t_quantile(k) for k in range(1, len(values)))])[n]
     half = t * np.sqrt(variance / np.where(n, n, np.nan))
@@ -30,13 +30,15 @@ def interval(values: Numbers) -> tuple[Numbers, Numbers, Numbers]:
 
 
 def t_quantile(degrees: int, inside: float = INSIDE) -> float:
-    """The t that holds the share `inside` of Student's distribution between -t and t.
+    """The t for which the share `inside` of Student's distribution lies between -t and t.
 
-    Bisection on `_share`, which is exact. Raises ShapeError for degrees below 1, and for a share
-    that does not lie between 0 and 1.
+    By bisection on `_share`, which is exact. Raises ShapeError for degrees below 1, or a share
+    outside (0, 1).
     """
     if degrees < 1 or not 0 < inside < 1:
-        raise ShapeError(f"degrees = {degrees}, inside = {inside}; expected 1 or more, and (0, 1).")
+        raise ShapeError(
+            f"degrees = {degrees}, inside = {inside}; expected at least 1, and a share in (0, 1)."
+        )
     low, high = 0.0, math.pi / 2
     for _ in range(60):
         middle = (low + high) / 2
@@ -45,7 +47,7 @@ def t_quantile(degrees: int, inside: float = INSIDE) -> float:
 
 
 def _share(angle: float, degrees: int) -> float:
-    """How much lies between -t and t = sqrt(degrees) tan(angle).
+    """The share of the distribution between -t and t = sqrt(degrees) tan(angle).
 
     Source: Abramowitz and Stegun 1964, 26.7.3 and 26.7.4.
     """

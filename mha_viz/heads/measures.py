@@ -1,4 +1,4 @@
-"""What each measure of a head is: formula, input, exclusions and source, for those who read it."""
+"""The definition of each measure of a head: formula, input, exclusions and source."""
 
 import math
 from dataclasses import dataclass
@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from mha_viz.heads.patterns import NEAR, POSITIONAL
 from mha_viz.heads.repeated import FOUR_TIMES, TWICE
 
-ON_TEXT = f"the text; without one, {TWICE[0]} random tokens written twice, over the seeds"
-ON_TWICE = f"{TWICE[0]} random tokens written twice (n = {TWICE[0]}), over the seeds"
-ON_FOUR_TIMES = f"{FOUR_TIMES[0]} random tokens written {FOUR_TIMES[1]} times, over the seeds"
+ON_TEXT = f"the text; without one, {TWICE[0]} random tokens written twice, several seeds"
+ON_TWICE = f"{TWICE[0]} random tokens written twice (n = {TWICE[0]}), several seeds"
+ON_FOUR_TIMES = f"{FOUR_TIMES[0]} random tokens written {FOUR_TIMES[1]} times, several seeds"
 ROW_0 = "Row 0, which can only look at itself, and queries that are special tokens."
-TIES = "Of equal weights the first key counts."
+TIES = "Of equal weights, the first key counts."
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure of one head. `formula` is KaTeX; `range` holds its least and largest value.
+    """A measure of one head. `formula` is KaTeX; `range` is its smallest and largest value.
 
-    In formulas A is the pattern, i a query, j a key, both from 0, and the mean goes over the
-    queries that the exclusions leave.
+    In formulas, A is the pattern, i a query and j a key, both from 0. The mean goes over the
+    queries that are not excluded.
     """
 
     title: str
@@ -34,8 +34,8 @@ MEASURES: dict[str, Measure] = {
         "Previous token",
         r"\operatorname{mean}_i\, A_{i,i-1}",
         ON_TEXT,
-        f"{ROW_0} Row 1 stays, though its previous token is the first.",
-        "The role: Wang et al. 2022, section 3",
+        f"{ROW_0} Row 1 counts, although its previous token is the first.",
+        "The role: Wang et al. 2023, section 3",
     ),
     "first_token": Measure(
         "First token (sink)",
@@ -49,21 +49,21 @@ MEASURES: dict[str, Measure] = {
         "Duplicate token",
         r"\operatorname{mean}_{i > n}\, A_{i,i-n}",
         ON_TWICE,
-        "The first copy, and the first token of the second: its duplicate is where a sink looks.",
-        "The role: Wang et al. 2022, section 3",
+        "The first copy, and the first token of the second, whose duplicate is also the sink.",
+        "The role: Wang et al. 2023, section 3",
     ),
     "induction": Measure(
         "Induction",
         r"\operatorname{mean}_{i \ge n}\, A_{i,i-n+1}",
         ON_TWICE,
-        "The first copy. No start token stands before the tokens.",
+        "The first copy. No start token precedes the tokens.",
         "Olsson et al. 2022",
     ),
     "prefix_matching": Measure(
         "Prefix matching",
         r"\operatorname{mean}_i \sum_{j < i,\ t_j = t_i} A_{i,j+1}",
         ON_FOUR_TIMES,
-        "The first copy. No start token stands before the tokens, where Olsson et al. have one.",
+        "The first copy. No start token precedes the tokens; in Olsson et al. one does.",
         "Olsson et al. 2022, prefix matching score",
     ),
     "entropy": Measure(
@@ -77,7 +77,7 @@ MEASURES: dict[str, Measure] = {
         "Mean distance in tokens",
         r"\operatorname{mean}_i \sum_j A_{ij}\,(i-j)",
         ON_TEXT,
-        f"{ROW_0} It grows with the text for a head that rests on the first token.",
+        f"{ROW_0} For a head with an attention sink it grows with the text.",
         "Vig and Belinkov 2019, attention distance",
         (0.0, math.inf),
     ),
@@ -85,15 +85,15 @@ MEASURES: dict[str, Measure] = {
         "Confidence",
         r"\operatorname{mean}_i \max_j A_{ij}",
         ON_TEXT,
-        f"{ROW_0} Keys that are special tokens, the first token too where it is one. A first token "
-        "that is text stays a key, though heads rest on it.",
-        "Voita et al. 2019, section 4, who leave out the end of the sentence",
+        f"{ROW_0} Keys that are special tokens, also at the first position. A first token that is "
+        "text counts as a key, although it is often a sink.",
+        "Voita et al. 2019, section 4, who exclude the end-of-sentence token",
     ),
     "positional": Measure(
         "Positional",
         r"\max_o \operatorname{mean}_i\, [\, i - \operatorname{argmax}_j A_{ij} = o\,]",
         ON_TEXT,
-        f"{ROW_0} {TIES} A head is called positional from {POSITIONAL} on.",
+        f"{ROW_0} {TIES} From {POSITIONAL} on, a head is called positional.",
         "Voita et al. 2019, section 5.1",
     ),
     "rare_token": Measure(
@@ -101,10 +101,10 @@ MEASURES: dict[str, Measure] = {
         r"\operatorname{mean}_i\, [\, t_{\operatorname{argmax}_j A_{ij}} "
         r"= \max_{j \le i} t_j\,]",
         ON_TEXT,
-        f"{ROW_0} Queries whose rarest token so far is themselves or the first. {TIES} How rare a "
-        "token t is, is told by its id: a byte-level BPE numbers tokens in the order in which it "
-        "merged them, frequent ones first, on the text that it was made from. Single bytes, "
-        "punctuation among them, come before all merges.",
+        f"{ROW_0} Queries whose rarest token so far is their own or the first. {TIES} The id tells "
+        "how rare a token t is: a byte-level BPE numbers its tokens in the order of their merges, "
+        "so tokens that were frequent in its training text come first. Single bytes, such as "
+        "punctuation, precede all merges.",
         "Voita et al. 2019, section 5.3, who count words",
     ),
     "syntactic_by_offset": Measure(
@@ -113,16 +113,17 @@ MEASURES: dict[str, Measure] = {
         rf"\max_{{1 \le o \le {NEAR}}} \operatorname{{mean}}_i\, [\, o_i = o\,], \quad "
         r"o_i = i - \operatorname{argmax}_j A_{ij}",
         ON_TEXT,
-        f"{ROW_0} The first token does not count as near. {TIES} Whether the token looked at is "
-        "the one that grammar binds to this one takes a parser, and is not measured: a head that "
-        "follows syntax has a high value, a head with a high value need not follow syntax.",
+        f"{ROW_0} The first token does not count as near. {TIES} This measure does not check "
+        "grammar, which would need a parser. Syntactic heads often score high (not if they look "
+        f"more than {NEAR} tokens back), and a high score does not make a head syntactic.",
         "The baseline of Voita et al. 2019, section 5.2: one fixed offset",
     ),
 }
 
 NOT_MEASURED: dict[str, str] = {
-    "syntactic": "Voita et al. 2019 call a head syntactic where its largest weight finds the other "
-    "end of a grammatical relation at least 10 % more often than the best fixed offset does. That "
-    "takes sentences whose relations are known, or a parser, and there is none here.",
+    "syntactic": "Voita et al. 2019 call a head syntactic if its largest weight finds the other "
+    "end of a grammatical relation at least 10% more often than the best fixed offset does. "
+    "Measuring that needs sentences with known relations, or a parser, which this app does not "
+    "have.",
 }
 ON_RANDOM_TOKENS = ("duplicate_token", "induction", "prefix_matching")

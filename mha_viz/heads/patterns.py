@@ -1,8 +1,8 @@
-"""Measures of one pattern A `[T, T]`: A_ij is how much query i looks at key j, rows add up to 1.
+"""Measures of one pattern A `[T, T]`: A_ij is how much query i looks at key j; rows sum to 1.
 
-Row 0 never counts: the first token can only look at itself, so its row says nothing about the
-head. `queries` says which of the others count; all of them unless given. A mean over no query is
-NaN, and so is every measure of a pattern of NaN, which is that of a head taken out of its model.
+Row 0 never counts: the first token can only look at itself, so its row says nothing about the head.
+`queries` selects among the others, by default all. A mean over no query is NaN, and so is every
+measure of a NaN pattern, which is that of a pruned head.
 """
 
 from collections.abc import Sequence
@@ -19,22 +19,22 @@ Numbers = NDArray[np.float64]
 Positions = NDArray[np.intp]
 
 POSITIONAL = 0.9  # the share from which Voita et al. 2019, section 5.1, call a head positional
-NEAR = 4  # tokens back, within which most English words have the word they depend on
+NEAR = 4  # tokens back; in English, the word that a word depends on is mostly within this distance
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Mean weights on three places, and how wide and how far the head looks; NaN for one token."""
+    """Five means over the queries of one pattern; NaN for a text of one token."""
 
-    first_token: float  # weight on position 0: the sink (Xiao et al. 2023)
-    previous_token: float  # weight on position i - 1; 1 where it looks nowhere else
+    first_token: float  # weight on position 0, the sink (Xiao et al. 2023)
+    previous_token: float  # weight on position i - 1
     itself: float  # weight on position i
-    entropy: float  # of a row, in units of ln(i + 1): 0 is one key, 1 is all keys alike
-    distance: float  # mean of i - j under the row's weights, in tokens
+    entropy: float  # of a row, in units of ln(i + 1): 0 is one key, 1 is uniform
+    distance: float  # i - j under the row's weights, in tokens
 
 
 def summary(pattern: Array) -> Summary:
-    """The measures of one pattern `[T, T]`."""
+    """The five measures of one pattern `[T, T]`."""
     return Summary(
         first_token=first_token(pattern),
         previous_token=previous_token(pattern),
@@ -45,12 +45,12 @@ def summary(pattern: Array) -> Summary:
 
 
 def text_positions(tokens: Sequence[Token]) -> Positions:
-    """The positions, 0 among them, that hold no special token: text, not a mark between texts."""
+    """The positions without a special token, such as the mark between texts; 0 may be one."""
     return np.flatnonzero([token.kind != "special" for token in tokens])
 
 
 def kept_heads(trace: Trace, layer: int) -> list[int]:
-    """The heads of a layer that the model has; those that were taken out of it are NaN."""
+    """The heads of a layer that have not been pruned; pruned ones are NaN in the trace."""
     return [head for head in range(trace.n_heads) if not np.isnan(trace.q[layer, head, 0, 0])]
 
 
@@ -60,8 +60,8 @@ def kept_heads(trace: Trace, layer: int) -> list[int]:
 def previous_token(pattern: Array, queries: Positions | None = None) -> float:
     """Mean of A[i, i - 1], in [0, 1].
 
-    The token before the second is the first, so its row counts for `first_token` as well. Source:
-    Wang et al. 2022, section 3, name the role.
+    Row 1 counts for `first_token` too, since its previous token is the first. Source: Wang et al.
+    2023, section 3, for the role.
     """
     i = _queries(pattern, queries)
     return _mean(pattern[i, i - 1])
@@ -79,10 +79,10 @@ def itself(pattern: Array, queries: Positions | None = None) -> float:
 
 
 def entropy(pattern: Array, queries: Positions | None = None) -> float:
-    """Mean of -sum_j A_ij ln A_ij / ln(i + 1), in [0, 1]: 0 is one key, 1 is all keys alike.
+    """Mean of -sum_j A_ij ln A_ij / ln(i + 1), in [0, 1]: 0 is one key, 1 is uniform.
 
-    Row i has i + 1 keys to choose from; without the division a long text would look wide by its
-    length alone. Source: Clark et al. 2019, section 3.3, who take it without the division.
+    Row i has i + 1 keys. Without the division, entropy would grow with the length of the text
+    alone. Source: Clark et al. 2019, section 3.3, who do not divide.
     """
     i, rows = _queries(pattern, queries), _rows(pattern, queries)
     logs = np.log(np.where(rows > 0, rows, np.float32(1)))
@@ -93,8 +93,8 @@ def entropy(pattern: Array, queries: Positions | None = None) -> float:
 def distance(pattern: Array, queries: Positions | None = None) -> float:
     """Mean of sum_j A_ij (i - j), in tokens.
 
-    It grows with the text for a head that rests on the first token. Source: Vig and Belinkov
-    2019, "attention distance".
+    For a head with an attention sink it grows with the text. Source: Vig and Belinkov 2019,
+    "attention distance".
     """
     i, keys = _queries(pattern, queries), np.arange(len(pattern), dtype=pattern.dtype)
     return _mean(i - _rows(pattern, queries) @ keys)
@@ -103,11 +103,11 @@ def distance(pattern: Array, queries: Positions | None = None) -> float:
 def confidence(
     pattern: Array, queries: Positions | None = None, keys: Positions | None = None
 ) -> float:
-    """Mean of max_j A_ij over the keys that count, in [0, 1]; all keys count unless given.
+    """Mean of max_j A_ij over these `keys`, by default all, in [0, 1].
 
-    Source: Voita et al. 2019, section 4, who leave out the mark at the end of a sentence, since it
-    is no word: the keys of a text are its `text_positions`. A first token among them stays,
-    though heads rest on it; the weight on it alone is `first_token`.
+    Source: Voita et al. 2019, section 4, who exclude the end-of-sentence token. For a text, `keys`
+    are its `text_positions`. The first token may be one, although it is often a sink; its weight
+    alone is `first_token`.
     """
     rows = _rows(pattern, queries)
     if keys is not None:
@@ -119,62 +119,63 @@ def confidence(
 
 
 class Targets(NamedTuple):
-    """Queries i `[n]`, and for each the key j `[n]` that it looks at most."""
+    """Queries i `[n]`, and the key j `[n]` that each looks at most."""
 
     i: Positions
     j: Positions
 
 
 def targets(pattern: Array, queries: Positions | None = None) -> Targets:
-    """Where each query looks most; of equal keys, the first. Empty for a pattern of NaN."""
+    """The key that each query looks at most, the first of equals. Empty for a NaN pattern."""
     i, rows = _queries(pattern, queries), _rows(pattern, queries)
     if np.isnan(rows[:, 0]).any():
         i, rows = i[:0], rows[:0]
     return Targets(i, rows.argmax(axis=1))
 
 
-def favourite_offset(found: Targets) -> tuple[int, float]:
-    """The offset i - j at which the largest weight lies most often, and how often, in [0, 1].
+def favourite_offset(largest: Targets) -> tuple[int, float]:
+    """The most frequent offset i - j of the largest weight, and how frequent it is, in [0, 1].
 
-    The nearest of equals, and (0, NaN) without a query. Source: Voita et al. 2019, section 5.1.
+    Of equally frequent offsets it is the nearest; without a query it is (0, NaN). Source: Voita et
+    al. 2019, section 5.1.
     """
-    i, j = found
+    i, j = largest
     if not len(i):
         return 0, float("nan")
     counts = np.bincount(i - j)
     return int(counts.argmax()), float(counts.max() / len(i))
 
 
-def positional(found: Targets) -> float:
-    """How often the largest weight lies at one and the same offset; see `favourite_offset`.
+def positional(largest: Targets) -> float:
+    """How often the largest weight is at the favourite offset, in [0, 1]; see `favourite_offset`.
 
-    A head is called positional from `POSITIONAL` on.
+    From `POSITIONAL` on, a head is called positional.
     """
-    return favourite_offset(found)[1]
+    return favourite_offset(largest)[1]
 
 
-def syntactic_by_offset(found: Targets) -> float:
-    """How often the largest weight lies 1 to `NEAR` tokens back, but not at one fixed offset.
+def syntactic_by_offset(largest: Targets) -> float:
+    """How often the largest weight is 1 to `NEAR` tokens back, at varying offsets, in [0, 1).
 
-    Of the queries whose largest weight is that near, those at the head's favourite near offset
-    are taken off; the first token does not count as near. In [0, 1). A head that follows syntax
-    looks near and at varying offsets; one with a high value need not follow any. Source: the
-    baseline of Voita et al. 2019, section 5.2, a fixed offset, which a syntactic head must beat.
+    It is the share of queries whose largest weight is that near, minus those at the most frequent
+    near offset; the first token does not count as near. Syntactic heads often score high, but a
+    high score does not make a head syntactic. Source: Voita et al. 2019, section 5.2, whose
+    baseline for a syntactic head is one fixed offset.
     """
-    i, j = found
+    i, j = largest
     offsets = (i - j)[j > 0]
     counts = np.bincount(offsets[(offsets > 0) & (offsets <= NEAR)], minlength=1)
     return float((counts.sum() - counts.max()) / len(i)) if len(i) else float("nan")
 
 
-def rare_token(found: Targets, rarity: Positions) -> float:
-    """How often the largest weight lies on the rarest token so far, in [0, 1].
+def rare_token(largest: Targets, rarity: Positions) -> float:
+    """How often the largest weight is on the rarest token so far, in [0, 1].
 
-    `rarity` `[T]` rises with how rare a token is. A query counts where the rarest token so far is
-    neither itself nor the first token, which draws weight by its place alone. Source: Voita et al.
+    `rarity` `[T]` is larger for rarer tokens. A query counts if the rarest token so far is neither
+    its own nor the first token, which draws weight by its position alone. Source: Voita et al.
     2019, section 5.3.
     """
-    i, j = found
+    i, j = largest
     rarest = np.maximum.accumulate(rarity)[i]
     counts = (rarity[i] < rarest) & (rarity[0] < rarest)
     return _mean(rarity[j[counts]] == rarest[counts])
@@ -186,8 +187,8 @@ def rare_token(found: Targets, rarity: Positions) -> float:
 def duplicate_token(pattern: Array, period: int) -> float:
     """Mean of A[i, i - n] over i > n, in [0, 1], on tokens that repeat with period n.
 
-    The copy of the first token is left out: its duplicate is where a sink looks. Source: Wang et
-    al. 2022, section 3, name the role.
+    The copy of the first token is excluded, because its duplicate is also the sink. Source: Wang et
+    al. 2023, section 3, for the role.
     """
     i = np.arange(period + 1, len(pattern))
     return _mean(pattern[i, i - period])
@@ -196,17 +197,17 @@ def duplicate_token(pattern: Array, period: int) -> float:
 def induction(pattern: Array, period: int) -> float:
     """Mean of A[i, i - n + 1] over i >= n, in [0, 1], on tokens that repeat with period n.
 
-    It is the weight on what followed the latest copy of this token. Source: Olsson et al. 2022.
+    It is the weight on the token that followed the previous copy. Source: Olsson et al. 2022.
     """
     i = np.arange(period, len(pattern))
     return _mean(pattern[i, i - period + 1])
 
 
 def prefix_matching(pattern: Array, ids: Sequence[int]) -> float:
-    """Mean of the weight on all tokens that followed earlier copies of this one, in [0, 1].
+    """Mean weight on all tokens that followed earlier copies of the query's token, in [0, 1].
 
-    Over the queries whose token stood before. A token that follows its own copy would be its own
-    target, and does not count. Source: Olsson et al. 2022, "prefix matching score".
+    Over the queries whose token occurred before. A token right after its own copy would be its own
+    target and does not count. Source: Olsson et al. 2022, "prefix matching score".
     """
     same = np.equal.outer(ids, ids)
     after = np.zeros_like(same)

@@ -1,8 +1,7 @@
-"""The head passport: every measure of every head, with its interval, as a table.
+"""Head profiles: all measures of every head, with intervals, as a table.
 
-What a text tells is measured on the text; what only repetition tells, on random tokens that are
-written twice (`repeated`), once for each seed. Texts are traced one by one, never side by side
-with padding between them, so no text is in another's numbers.
+Repetition measures (induction, prefix matching, duplicate token) use repeated random tokens, once
+per seed (`repeated`); the others use the text. Texts are traced one at a time, without padding.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,15 +24,15 @@ if TYPE_CHECKING:
     from mha_viz.model import Model
 
 Scores: TypeAlias = dict[str, Numbers]  # measure -> [L, H]
-OnStep: TypeAlias = Callable[[int, int], None]  # (done, all), a step a layer; may raise, to stop
+OnStep: TypeAlias = Callable[[int, int], None]  # called with (steps done, all steps)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartialProfile:
-    """The passport over the texts so far: `done` of `total`; means over texts, with intervals.
+    """Head profiles after `done` of `total` texts: means over these texts, with intervals.
 
-    `cut` of those done have more than n_positions tokens: they were cut at their end. `said` is on
-    how many of those done each measure on text has a value for any head.
+    `n_truncated` of these texts had more than n_positions tokens and were cut at the end.
+    `n_measured` says for each measure on text how many of these texts gave any head a value.
     """
 
     done: int
@@ -50,20 +49,20 @@ def measure(
     seeds: int = 5,
     on_step: OnStep | None = None,
 ) -> "pd.DataFrame":
-    """A row a head: layer, head, and of each of `MEASURES` name, name_low and name_high.
+    """One row per head: layer, head, and for each of `MEASURES` name, name_low and name_high.
 
-    The last two are the ends of a 95 % interval over the seeds, NaN where there is only one
-    measurement: for one seed, and for what is measured on the one text. Without a text, all is
-    measured on random tokens. Heads that were taken out of the model are NaN throughout. A text of
-    more than n_positions tokens is cut at its end; a trace that was made before is taken as it is.
+    name_low and name_high bound the 95% interval over the seeds. They are NaN where there is one
+    measurement: for a single seed, and for what is measured on the one text. Without a text, all
+    measures use random tokens. Pruned heads are NaN. A text of more than n_positions tokens is cut
+    at its end; a trace is used as it is.
 
-    `on_step` is told how many of all steps are done. Raises TextError for a text that cannot be
-    traced, ShapeError for fewer than one seed.
+    `on_step` is called with the steps done and all steps; an exception that it raises stops the
+    work. Raises TextError for a text that cannot be traced, ShapeError for fewer than one seed.
     """
     _check_seeds(seeds)
     L = model.config.n_layers
     tick = _Counter(on_step, L * (2 * seeds + (text is not None))).tick
-    # The text first: what is wrong with it should be told before anything is computed.
+    # The text comes first, so that an error in it is raised before anything is computed.
     trace = model.trace(text) if isinstance(text, str) else text
     texts = [] if trace is None else [text_scores(trace, tick)]
     repeats = []
@@ -82,54 +81,56 @@ def measure_texts(
     seeds: int = 5,
     on_layer: Callable[[], None] | None = None,
 ) -> Iterator[PartialProfile]:
-    """The passport after each text, over all texts so far: stop whenever it is enough.
+    """Head profiles after each text, over all texts so far. Stop when they are precise enough.
 
-    Each text counts the same, however long; intervals are over texts for what is measured on them
-    and over seeds for the rest. A text says nothing about a measure that is NaN on it. Texts of
-    more than n_positions tokens are cut at their end, and counted in the batch. `on_layer` is
-    called after each layer that was run or measured, and may raise to stop. Raises TextError
-    for no text, and at a text that cannot be traced; ShapeError for fewer than one seed.
+    All texts count the same, however long. Intervals are over texts for measures on text, and over
+    seeds for the others. A text does not count for a measure that is NaN on it. Texts of more than
+    n_positions tokens are cut at the end and counted in `n_truncated`. `on_layer` is called after
+    each layer that was run or measured; an exception that it raises stops the work. Raises
+    TextError for an empty list and for a text that cannot be traced, ShapeError for fewer than one
+    seed.
     """
     _check_seeds(seeds)
     given = list(texts)
     if not given:
-        raise TextError("There is no text. Give one a line.")
+        raise TextError("There is no text. Give at least one.")
     repeats: list[Scores] = []
-    found: list[Scores] = []
-    cut = 0
+    scores: list[Scores] = []
+    n_truncated = 0
     for text in given:
         trace = model.trace(text, on_layer=on_layer and (lambda _: on_layer()))
-        cut += trace.left_out > 0
-        found.append(text_scores(trace, on_layer))
+        n_truncated += trace.left_out > 0
+        scores.append(text_scores(trace, on_layer))
         repeats = repeats or [_on_random_tokens(model, seed, on_layer)[1] for seed in range(seeds)]
-        said = {
-            name: sum(bool(np.isfinite(scores[name]).any()) for scores in found)
-            for name in found[0]
+        n_measured = {
+            name: sum(bool(np.isfinite(of_text[name]).any()) for of_text in scores)
+            for name in scores[0]
         }
-        yield PartialProfile(len(found), len(given), as_frame(found, repeats), cut, said)
+        frame = as_frame(scores, repeats)
+        yield PartialProfile(len(scores), len(given), frame, n_truncated, n_measured)
 
 
 def text_scores(trace: Trace, on_layer: Callable[[], None] | None = None) -> Scores:
-    """Of each head of a trace, `[L, H]`, all measures but those `ON_RANDOM_TOKENS`.
+    """All measures on text of each head of a trace, `[L, H]` each: not those `ON_RANDOM_TOKENS`.
 
-    Special tokens are left out; see `MEASURES` for how. Never holds more than one pattern.
+    Special tokens do not count; `MEASURES` says how. Only one pattern is in memory at a time.
     """
-    ordinary = patterns.text_positions(trace.details)
-    words = None if len(ordinary) == trace.n_tokens else ordinary
+    positions = patterns.text_positions(trace.details)
+    queries = None if len(positions) == trace.n_tokens else positions
     rarity = np.array(trace.token_ids)
 
     def measures(pattern: Array) -> dict[str, float]:
-        found = patterns.targets(pattern, words)
+        largest = patterns.targets(pattern, queries)
         return {
-            "previous_token": patterns.previous_token(pattern, words),
-            "first_token": patterns.first_token(pattern, words),
-            "self": patterns.itself(pattern, words),
-            "entropy": patterns.entropy(pattern, words),
-            "distance": patterns.distance(pattern, words),
-            "confidence": patterns.confidence(pattern, words, words),
-            "positional": patterns.positional(found),
-            "rare_token": patterns.rare_token(found, rarity),
-            "syntactic_by_offset": patterns.syntactic_by_offset(found),
+            "previous_token": patterns.previous_token(pattern, queries),
+            "first_token": patterns.first_token(pattern, queries),
+            "self": patterns.itself(pattern, queries),
+            "entropy": patterns.entropy(pattern, queries),
+            "distance": patterns.distance(pattern, queries),
+            "confidence": patterns.confidence(pattern, queries, keys=queries),
+            "positional": patterns.positional(largest),
+            "rare_token": patterns.rare_token(largest, rarity),
+            "syntactic_by_offset": patterns.syntactic_by_offset(largest),
         }
 
     return _each_head(trace, measures, on_layer)
@@ -137,7 +138,7 @@ def text_scores(trace: Trace, on_layer: Callable[[], None] | None = None) -> Sco
 
 def as_frame(texts: list[Scores], repeats: list[Scores]) -> "pd.DataFrame":
     """The table of `measure`, from scores on texts and scores on random tokens."""
-    import pandas as pd  # here, since it takes a third of a second that no other view needs
+    import pandas as pd  # here, because importing it takes a third of a second
 
     L, H = repeats[0][ON_RANDOM_TOKENS[0]].shape
     layer, head = (axis.ravel() for axis in np.indices((L, H)))
@@ -193,7 +194,7 @@ def _each_head(
 
 
 class _Counter:
-    """Counts steps, and tells who asked."""
+    """Counts steps and reports them."""
 
     def __init__(self, on_step: OnStep | None, total: int) -> None:
         self.on_step, self.total, self.done = on_step, total, 0
@@ -206,4 +207,4 @@ class _Counter:
 
 def _check_seeds(seeds: int) -> None:
     if seeds < 1:
-        raise ShapeError(f"seeds = {seeds}; random tokens are drawn with one seed at least.")
+        raise ShapeError(f"seeds = {seeds}; random tokens need at least one seed.")

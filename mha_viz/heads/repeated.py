@@ -1,7 +1,7 @@
-"""Random tokens, written several times: what an induction head is told by (Olsson et al. 2022).
+"""Repeated random tokens, on which induction heads are measured (Olsson et al. 2022).
 
-Running text would mix things up: the token after an earlier copy is often the previous one too, or
-simply a frequent one. Among random tokens nothing but the repetition helps.
+In ordinary text, the token after an earlier copy is often also the previous token or a frequent
+one. In random tokens, only the repetition helps to predict the next.
 """
 
 from dataclasses import dataclass
@@ -15,34 +15,34 @@ from mha_viz.errors import ShapeError
 if TYPE_CHECKING:
     from mha_viz.model import Model
 
-TWICE = (64, 2)  # (tokens, copies) for duplicate-token and induction
-FOUR_TIMES = (25, 4)  # for prefix matching, as Olsson et al. 2022 have it
+TWICE = (64, 2)  # (tokens, copies) for the duplicate-token and induction measures
+FOUR_TIMES = (25, 4)  # (tokens, copies) for prefix matching, as in Olsson et al. 2022
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """Token ids that repeat every `period` tokens, of which no two in one copy are alike."""
+    """Token ids that repeat every `period` tokens; within one copy all are different."""
 
     ids: tuple[int, ...]
     period: int
 
 
 def repeated_tokens(model: "Model", period: int, copies: int, seed: int) -> Repeated:
-    """`period` random tokens, written `copies` times; the same for the same seed and tokenizer.
+    """`period` random tokens, written `copies` times; they depend on seed and tokenizer only.
 
-    They are ordinary: no special token, no part of a character, no id without a piece of text;
-    each of these is as likely as any other. No start token stands before them. The period is
-    shorter where the model reads too few positions for all copies, or has too few such tokens.
-    Raises ShapeError for a period or copies below 1.
+    They are drawn uniformly from tokens that are whole text: no special token, no part of a
+    character, no unused id. No start token precedes them. The period is shorter if n_positions is
+    too small for all copies, or the vocabulary has too few such tokens. Raises ShapeError for a
+    period or copies below 1.
     """
     if period < 1 or copies < 1:
-        raise ShapeError(f"period = {period}, copies = {copies}; both are 1 at least.")
+        raise ShapeError(f"period = {period}, copies = {copies}; both must be at least 1.")
     order = np.random.default_rng(seed).permutation(model.config.vocab_size)
-    ordinary = (i for i in order.tolist() if _is_ordinary(model, i))
-    once = tuple(islice(ordinary, min(period, model.config.n_positions // copies)))
+    text_ids = (i for i in order.tolist() if _is_text(model, i))
+    once = tuple(islice(text_ids, min(period, model.config.n_positions // copies)))
     return Repeated(once * copies, len(once))
 
 
-def _is_ordinary(model: "Model", token_id: int) -> bool:
+def _is_text(model: "Model", token_id: int) -> bool:
     (token,) = model.read([token_id])
     return token.kind == "text" and bool(token.bytes)

@@ -1,8 +1,8 @@
-"""Roles that papers gave to heads of GPT-2 small, and whether these weights show them.
+"""Published roles of heads in GPT-2 small, and whether our measures agree with them.
 
-Indices belong to one set of weights: no other size, no distilled and no fine-tuned model inherits
-a role. Where a measure of ours speaks to a role, `check` compares it with a threshold, which is
-ours and not the paper's; the paper found the roles by intervening, not by patterns alone.
+Indices belong to one set of weights: other sizes, distilled and fine-tuned models do not inherit a
+role. `check` compares a role with one of our measures, by a threshold that is ours and not the
+paper's. The papers established the roles by intervening on heads, not from patterns alone.
 """
 
 import math
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from mha_viz.model import Description
     from mha_viz.network import NetworkConfig
 
-IOI = "Wang et al. 2022, Interpretability in the Wild (arXiv 2211.00593), section 3"
+IOI = "Wang et al. 2023, Interpretability in the Wild (arXiv 2211.00593), section 3"
 GPT2_SMALL_NAMES = ("gpt2", "openai-community/gpt2")
 LOGIT_DIFFERENCE = "logit_difference"  # a column; see ioi_direct_effects
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A role of one head, and what would confirm it; `measure` is None where nothing here does.
+    """A role of one head, and the measure that can confirm it; None if none of ours can.
 
-    With `measure`, the column of that name should reach `threshold`: lie above it, or below it
-    where it is negative. `because` says what the role is, and why it may not be checked.
+    The column `measure` should be at least `threshold`, or at most if `threshold` is negative.
+    `because` describes the role, and says why a role is not checked.
     """
 
     layer: int
@@ -42,7 +42,7 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What `check` found: `confirmed` is None where it was not measured. Ends may be NaN."""
+    """The result of `check`: `confirmed` is None if it was not measured. Ends may be NaN."""
 
     role: Role
     confirmed: bool | None
@@ -52,28 +52,27 @@ class Verdict:
 
 
 def roles_for(description: "Description", config: "NetworkConfig") -> dict[tuple[int, int], Role]:
-    """The published roles by (layer, head); none for anything but GPT-2 small as it was published.
+    """The published roles by (layer, head); empty unless the model is GPT-2 small as published.
 
-    It is known by its name on the hub and by its sizes.
+    The model is recognised by its name on the Hugging Face Hub and by its sizes.
     """
     sizes = (config.n_layers, config.n_heads, config.d_model, config.vocab_size)
-    whole = config.n_kv_heads in (None, 12) and not any(config.pruned_heads)
+    complete = config.n_kv_heads in (None, 12) and not any(config.pruned_heads)
     named = description.source == "hub" and description.name in GPT2_SMALL_NAMES
-    return dict(ROLES) if named and whole and sizes == (12, 12, 768, 50257) else {}
+    return dict(ROLES) if named and complete and sizes == (12, 12, 768, 50257) else {}
 
 
 def check(role: Role, frame: "pd.DataFrame") -> Verdict:
-    """Whether a passport, as `measure` returns it, shows the role.
+    """Whether head profiles, as `measure` returns them, confirm the role.
 
-    It does where the value reaches the threshold, and with it the whole of its interval, if it has
-    one. Nothing is said where the column is not there or NaN. Raises ShapeError for a table
-    without this head.
+    They do if the value reaches the threshold, and so does its whole interval if it has one. A
+    missing or NaN column gives no answer. Raises ShapeError for a table without this head.
     """
     row = frame[(frame["layer"] == role.layer) & (frame["head"] == role.head)]
     if len(row) != 1:
         raise ShapeError(
             f"The table has {len(row)} rows for {Head(role.layer, role.head).label}; expected one. "
-            "Measure the model that the role belongs to."
+            "Give the profiles of the model that has this role."
         )
     if role.measure is None or role.measure not in frame.columns:
         return Verdict(role, None)
@@ -90,48 +89,48 @@ def check(role: Role, frame: "pd.DataFrame") -> Verdict:
 
 
 def _roles() -> dict[tuple[int, int], Role]:
-    mover = "It copies the name that is asked for to the last position"
+    mover = "It copies the correct name to the last position"
     groups: list[tuple[str, str, str | None, float, list[tuple[int, int]]]] = [
         (
             "name mover",
-            f"{mover}: its direct effect raises the right name over the repeated one.",
+            f"{mover}: its direct effect raises the correct name over the repeated one.",
             LOGIT_DIFFERENCE,
             0.1,
             [(9, 9), (10, 0), (9, 6)],
         ),
         (
             "negative name mover",
-            "It works against the name movers: its direct effect lowers the right name.",
+            "It works against the name movers: its direct effect lowers the correct name.",
             LOGIT_DIFFERENCE,
             -0.1,
             [(10, 7), (11, 10)],
         ),
         (
             "backup name mover",
-            f"{mover} when the name movers are removed. It takes their removal to see that, so "
-            "nothing here checks it.",
+            f"{mover} when the name movers are ablated. That shows only after ablating them, so it "
+            "is not checked here.",
             None,
             math.nan,
             [(10, 10), (10, 6), (10, 2), (10, 1), (11, 2), (9, 7), (9, 0), (11, 9)],
         ),
         (
             "S-inhibition",
-            "It keeps the name movers from the repeated name, by changing their queries. It takes "
-            "an intervention on these to see that, so nothing here checks it.",
+            "It keeps name movers from looking at the repeated name, by changing their queries. "
+            "That shows only in an intervention on those, so it is not checked here.",
             None,
             math.nan,
             [(7, 3), (7, 9), (8, 6), (8, 10)],
         ),
         (
             "induction",
-            "It looks at what followed the earlier copy of this token.",
+            "It looks at the token that followed the previous copy of this token.",
             "induction",
             0.3,
             [(5, 5), (5, 8), (5, 9), (6, 9)],
         ),
         (
             "duplicate token",
-            "It looks at the earlier copy of this token.",
+            "It looks at the previous copy of this token.",
             "duplicate_token",
             0.3,
             [(0, 1), (0, 10), (3, 0)],

@@ -1,24 +1,23 @@
-"""Many heads in one picture: the mean, the maximum, and attention rollout.
+"""Combined patterns of many heads: mean, maximum, and attention rollout.
 
-None of them holds more than a few `[T, T]` at once: patterns come one by one and are merged. Heads
-that were taken out of the model do not count.
+Patterns are computed one by one and merged, so only a few `[T, T]` are in memory at a time. Pruned
+heads do not count.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
+from mha_viz.callbacks import OnLayer
 from mha_viz.errors import HeadNotFound, ShapeError
 from mha_viz.heads.patterns import kept_heads
 from mha_viz.trace import Array, Trace
 
-OnLayer = Callable[[int], None]  # told the number of layers that are done; may raise, to stop
-
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A way to merge heads: its formula in KaTeX, and what it does not say."""
+    """A way to combine heads: its formula in KaTeX, and its limits."""
 
     title: str
     formula: str
@@ -30,25 +29,25 @@ AGGREGATES: dict[str, Aggregate] = {
     "mean": Aggregate(
         "Mean",
         r"\bar A_{ij} = \frac{1}{H} \sum_h A^{(h)}_{ij}",
-        "Every head counts the same, whether the model uses it or not. A head that looks sharply "
-        "at one place fades among others that look elsewhere. Rows add up to 1.",
+        "All heads count the same, whether the model uses them or not. A head that looks at one "
+        "token fades among others that look elsewhere. Rows add up to 1.",
         "",
     ),
     "maximum": Aggregate(
         "Maximum",
         r"M_{ij} = \max_h A^{(h)}_{ij}",
-        "The strongest head of each cell; which one it was differs from cell to cell. Rows add up "
-        "to more than 1, so it is no distribution.",
+        "Each cell shows its strongest head, which differs from cell to cell. Rows can add up to "
+        "more than 1, so they are not distributions.",
         "",
     ),
     "rollout": Aggregate(
         "Attention rollout",
         r"\tilde A_l = \tfrac12 \bar A_l + \tfrac12 I, \qquad R_l = \tilde A_l R_{l-1}, "
         r"\quad R_{-1} = I",
-        "It takes the residual stream and attention for equal halves, the heads of a layer for "
-        "equal, and leaves out values, MLPs and LayerNorm. It was made for encoders: under a "
-        "causal mask a path can only lead back, so with every layer more weight drifts to position "
-        "0, also without a sink. Rows add up to 1.",
+        "It assumes that the residual stream and attention contribute equally, and so do the heads "
+        "of a layer; it ignores values, MLPs and LayerNorm. It was made for encoders: under a "
+        "causal mask, paths only lead back, so with depth, weight tends to drift to position 0, "
+        "even without a sink. Rows add up to 1.",
         "Abnar and Zuidema 2020, section 3",
     ),
 }
@@ -59,7 +58,8 @@ def mean_pattern(
 ) -> Array:
     """`[T, T]`: the mean over the heads of a layer, or over all heads of all layers.
 
-    Raises HeadNotFound for a layer that is not there, or has no head left.
+    `on_layer` is called with the number of layers done; an exception that it raises stops the
+    work. Raises HeadNotFound for a layer that the model does not have, or whose heads are pruned.
     """
     total, n = np.zeros((trace.n_tokens, trace.n_tokens), dtype=np.float32), 0
     for number in _layers(trace, layer, on_layer):
@@ -76,7 +76,7 @@ def max_pattern(
 ) -> Array:
     """`[T, T]`: the largest weight among the heads of a layer, or among all heads of all layers.
 
-    Raises HeadNotFound for a layer that is not there, or has no head left.
+    `on_layer` and errors are those of `mean_pattern`.
     """
     largest, n = np.zeros((trace.n_tokens, trace.n_tokens), dtype=np.float32), 0
     for number in _layers(trace, layer, on_layer):
@@ -94,18 +94,19 @@ def rollout(
     residual: float = 0.5,
     on_layer: OnLayer | None = None,
 ) -> Array:
-    """`[T, T]`: how much of position i after the first `n_layers` layers stems from position j.
+    """`[T, T]`: how much of position i after the first `n_layers` layers comes from position j.
 
-    R = A'_l R with A'_l = (1 - residual) mean_h A_l + residual I, from R = I, over all layers
-    unless given (Abnar and Zuidema 2020, section 3). Rows add up to 1. See `AGGREGATES` for what
-    it leaves out. A layer without a head passes everything on as it is. Raises ShapeError for a
-    number of layers that the model does not have, or a share that is none.
+    R = A'_l R with A'_l = (1 - residual) mean_h A_l + residual I, from R = I, by default over all
+    layers (Abnar and Zuidema 2020, section 3). Rows sum to 1. `AGGREGATES` names its limits. A
+    layer whose heads are all pruned changes nothing. `on_layer` is called with the number of layers
+    done. Raises ShapeError for a number of layers that the model does not have, or a `residual`
+    outside [0, 1].
     """
     n = trace.n_layers if n_layers is None else n_layers
     if not 0 <= n <= trace.n_layers or not 0 <= residual <= 1:
         raise ShapeError(
-            f"n_layers = {n}, residual = {residual}; expected 0 to {trace.n_layers}, and a share "
-            "from 0 to 1."
+            f"n_layers = {n}, residual = {residual}; expected 0 to {trace.n_layers} layers and a "
+            "residual from 0 to 1."
         )
     mixed = np.eye(trace.n_tokens, dtype=np.float32)
     for layer in range(n):
@@ -120,8 +121,8 @@ def rollout(
 
 
 def _layers(trace: Trace, layer: int | None, on_layer: OnLayer | None) -> Iterable[int]:
-    chosen = range(trace.n_layers) if layer is None else [layer]
-    for done, number in enumerate(chosen, 1):
+    layers = range(trace.n_layers) if layer is None else [layer]
+    for done, number in enumerate(layers, 1):
         if not 0 <= number < trace.n_layers:
             last = trace.n_layers - 1
             raise HeadNotFound(
@@ -134,5 +135,5 @@ def _layers(trace: Trace, layer: int | None, on_layer: OnLayer | None) -> Iterab
 
 def _check_any(n: int, layer: int | None) -> None:
     if not n:
-        where = "This model" if layer is None else f"Layer {layer} of this model"
-        raise HeadNotFound(f"{where} has no head left; choose another.")
+        where = "this model" if layer is None else f"layer {layer} of this model"
+        raise HeadNotFound(f"All heads of {where} have been pruned. Choose another.")

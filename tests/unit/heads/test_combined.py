@@ -96,7 +96,7 @@ def test_under_a_causal_mask_rollout_drifts_to_the_first_token() -> None:
     assert all(np.diff(shares) > 0)
     assert shares[1] < 0.01
     assert shares[12] > 0.3
-    assert "drifts to position 0" in AGGREGATES["rollout"].limits
+    assert "tends to drift to position 0" in AGGREGATES["rollout"].limits
 
 
 def test_heads_that_were_taken_out_do_not_count() -> None:
@@ -106,7 +106,7 @@ def test_heads_that_were_taken_out_do_not_count() -> None:
     np.testing.assert_allclose(mean_pattern(some, 0), expected, rtol=0, atol=1e-6)
     np.testing.assert_allclose(mean_pattern(some), expected, rtol=0, atol=1e-6)
     assert np.array_equal(rollout(some), rollout(some, 1)), "a layer without heads changes nothing"
-    with pytest.raises(HeadNotFound, match="Layer 1 of this model has no head left"):
+    with pytest.raises(HeadNotFound, match="All heads of layer 1 of this model have been pruned"):
         max_pattern(some, 1)
 
 

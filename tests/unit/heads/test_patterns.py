@@ -241,7 +241,7 @@ def test_intervals_hold_the_truth_nineteen_times_in_twenty() -> None:
 
 
 def test_no_measurement_has_no_mean() -> None:
-    with pytest.raises(ShapeError, match="takes one at least"):
+    with pytest.raises(ShapeError, match="needs at least one"):
         interval(np.empty((0, 2)))
     with pytest.raises(ShapeError, match="degrees = 0"):
         t_quantile(0)
