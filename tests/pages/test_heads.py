@@ -72,7 +72,7 @@ def test_rollout_is_drawn_with_its_limits(bundled: Model) -> None:
     test = page("heads.py", numbers_of="Combined heads", aggregate="rollout")
     last = rollout(bundled.trace(DEFAULT))[-1]
     assert f"(0) {last[0]:.2f}" in html(test)
-    assert "drifts to position" in " ".join(m.value for m in test.markdown)
+    assert "drift to position 0" in " ".join(m.value for m in test.markdown)
 
 
 def test_several_texts_are_measured_one_by_one(bundled: Model) -> None:
@@ -237,14 +237,14 @@ def test_a_capsule_of_a_comparison_names_the_other_side(bundled: Model) -> None:
 
 def test_without_heads_the_layers_below_stay_as_they_are(bundled: Model) -> None:
     test = page("compare.py", against="ablated heads", off="L2H1")
-    assert "without 1 head" in html(test)
+    assert "1 head ablated" in html(test)
     gate = np.ones((4, 6), dtype=np.float32)
     gate[2, 1] = 0
     trace = bundled.trace(DEFAULT)
     change = compare.change(trace, bundled.trace_ids(trace.token_ids, head_gate=gate))
     assert np.nanmax(change.distance[:3]) == 0
     top = np.nanmax(change.distance)
-    assert f"colour from 0 to {top:.2f}" in html(test)
+    assert f"Colour runs from 0 to {top:.2f}" in html(test)
 
 
 def test_texts_without_a_token_in_common_are_told() -> None:
@@ -256,7 +256,7 @@ def test_texts_without_a_token_in_common_are_told() -> None:
 
 def test_a_model_of_other_sizes_cannot_be_compared(tmp_path: Path, tiny: Model) -> None:
     test = page("compare.py", against="another model", other_model=tiny.description.name)
-    assert "heads can only be compared one by one" in said(test).replace("\\", "")
+    assert "Only models with equal numbers can be compared" in said(test).replace("\\", "")
 
 
 # --- compare without heads ------------------------------------------------------------------------
@@ -279,7 +279,7 @@ def test_a_head_that_is_off_is_blank_in_the_map_and_in_its_numbers(
     test = page("compare.py", against="ablated heads", off="L0H1-L3H0", at="L3H4")
     assert change_of(test, 3, 0) == change_of(test, 0, 1) == "no value"
     assert change_of(test, 3, 4) != "no value"
-    assert "A head that is off is blank" in html(test)
+    assert "Ablated heads are blank" in html(test)
     header, rows = test.session_state["pictures"]["change_map"].table()
     heads_told = {(row[0], row[1]) for row in rows}
     assert header == ["layer", "head", "change"]
@@ -288,24 +288,25 @@ def test_a_head_that_is_off_is_blank_in_the_map_and_in_its_numbers(
     assert {(row[0], row[1]) for row in saved["change.csv"]} == heads_told
     assert np.isfinite(saved["change.csv"]).all()
     assert not [b for b in test.button if b.label.startswith(("L3 H0 ·", "L0 H1 ·"))]
-    assert "writes nothing now" not in said(test)  # the chosen one is on
-    assert "A head that is off" not in html(page("compare.py"))
+    assert "writes nothing" not in said(test)  # the chosen one is on
+    assert "Ablated heads are" not in html(page("compare.py"))
 
 
 def test_a_chosen_head_that_is_off_is_told_to_write_nothing() -> None:
     test = page("compare.py", against="ablated heads", off="L3H0", at="L3H0")
-    assert "L3 H0 is off: it writes nothing now; its pattern is only where it would look." in said(
-        test
+    assert (
+        "L3 H0 is ablated and writes nothing; its pattern only shows where it would look."
+        in said(test)
     )
     assert alts(test)[0].startswith("Change of each head, at most 0.000.")  # none is above it
-    assert "Pattern of L3 H0: as it is, 17 aligned tokens." in alts(test)
-    assert "Pattern of L3 H0: without 1 head, 17 aligned tokens." in alts(test)
+    assert "Pattern of L3 H0: full model, 17 aligned tokens." in alts(test)
+    assert "Pattern of L3 H0: 1 head ablated, 17 aligned tokens." in alts(test)
 
 
 def test_without_any_head_it_is_told_what_remains() -> None:
     everything = "-".join(f"L{i}H{h}" for i in range(4) for h in range(6))
     test = page("compare.py", against="ablated heads", off=everything)
-    assert "all that remains is what the embeddings, the MLPs and biases write" in said(test)
+    assert "Only the embeddings, the MLPs and the biases still write" in said(test)
     assert not figures(test)
 
 
@@ -325,11 +326,11 @@ def test_a_cut_of_the_other_text_is_told(bundled: Model) -> None:
     assert out > 0
     said_now = said(page("compare.py", other_text=other))
     assert (
-        f"The other text has {n + out:,} tokens for bundled, which reads {n:,}. "
-        f"First {n:,} compared, {out:,} left out at the end."
+        f"The other text has {n + out:,} tokens, but the context of bundled holds {n:,}. "
+        f"Comparing the first {n:,}; the last {out:,} are dropped."
     ) in said_now
-    assert said_now.count("left out") == 1  # the first text is short
-    assert "left out" not in said(page("compare.py"))
+    assert said_now.count("are dropped") == 1  # the first text is short
+    assert "are dropped" not in said(page("compare.py"))
 
 
 def test_a_cut_for_the_other_model_is_told(tiny: Model) -> None:
@@ -338,7 +339,7 @@ def test_a_cut_for_the_other_model_is_told(tiny: Model) -> None:
     n, out = trace.n_tokens, trace.left_out
     assert out > 0
     test = page("compare.py", against="another model", other_model=name, text=text)
-    assert f"The text has {n + out} tokens for {name}, which reads {n}." in said(test)
+    assert f"The text has {n + out} tokens, but the context of {name} holds {n}." in said(test)
 
 
 def test_a_model_can_be_compared_with_itself() -> None:

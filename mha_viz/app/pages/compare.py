@@ -1,4 +1,4 @@
-"""What the Compare page is made of: two traces, aligned tokens, and what each head changed."""
+"""The Compare page: how each head changes with another text, another model or ablated heads."""
 
 from dataclasses import dataclass
 
@@ -17,258 +17,288 @@ from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart, record_settings
 from mha_viz.app.widgets.choices import segmented_control, text_area
 from mha_viz.app.widgets.download_buttons import download_matrix, download_table
+from mha_viz.app.widgets.head_links import head_button, selectable_head_map
 from mha_viz.app.work import models
 from mha_viz.app.work.progress import Reporter, ResultSlots, wait_for
 from mha_viz.export import head_table
-from mha_viz.figures.head_map import head_map
 from mha_viz.figures.values import matrix_heatmap
 from mha_viz.head import Head
-from mha_viz.trace import Trace
+from mha_viz.trace import Array, Trace
 
 AGAINST = ["another text", "another model", "ablated heads"]
 OTHER_TEXT = DEFAULT.replace("king", "queen")
-ALL_OFF = (
-    "Every head is off: all that remains is what the embeddings, the MLPs and biases write, and "
-    "there is no head to compare."
+ALL_ABLATED = (
+    "All heads are ablated. Only the embeddings, the MLPs and the biases still write to the "
+    "residual stream, so there is no head to compare."
 )
-MOST_SHOWN = 256  # aligned tokens a side of a heatmap
+MOST_TOKENS = 256  # aligned, per side of a heatmap
+MOST_TOKENS_AS_TEXT = 400
+N_MOST_CHANGED = 5  # heads named by a button
+LEAST_TOP = 0.01  # of a colour scale, so that rounding has no colour
 
-_gated = ResultSlots[Trace](8)
-_changed = ResultSlots[tuple[Alignment, Change]](8)
+_ablated_traces = ResultSlots[Trace](8)
+_changes = ResultSlots[tuple[Alignment, Change]](8)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Other:
-    """What the text in the sidebar is compared with."""
+class OtherSide:
+    """What the text and the model in the sidebar are compared with."""
 
     trace: Trace
     trace_key: str
     name: str  # in captions
-    first: str = "this text"  # what the other side is called there
-    off: tuple[pruning.Head, ...] = ()
+    first_name: str = "this text"  # of the side in the sidebar
+    ablated: tuple[Head, ...] = ()
 
 
 def show(view: View) -> None:
-    """The other side is chosen, then both stand side by side."""
-    other = _other(view)
+    """The choice of the other side, and how each head differs between the two."""
+    other = _choose_other_side(view)
     if other is not None:
         _comparison(view, other)
 
 
-def _other(view: View) -> Other | None:
-    """The other side; None after the page has said what is missing."""
-    against = segmented_control("Against", AGAINST, AGAINST[0], "against", show_label=False)
+def _choose_other_side(view: View) -> OtherSide | None:
+    """The other side; None after the page has said why there is none."""
+    against = segmented_control("Compare with", AGAINST, AGAINST[0], "against", show_label=False)
     if against == AGAINST[0]:
         return _other_text(view)
-    return _other_model(view) if against == AGAINST[1] else _without_heads(view)
+    return _other_model(view) if against == AGAINST[1] else _ablated_heads(view)
 
 
-def _other_text(view: View) -> Other | None:
-    text = text_area("The other text", OTHER_TEXT, "other_text", height=90)
+def _other_text(view: View) -> OtherSide | None:
+    text = text_area("Other text", OTHER_TEXT, "other_text", height=90)
     if not text:
-        st.info("Type a second text; tokens that both have in the same order are aligned.")
+        st.info("Type a second text. Tokens that occur in both in the same order are aligned.")
         return None
-    found = models.trace(view.source, view.device, text, view.trace.cut, lane="other text")
+    traced = models.trace(view.source, view.device, text, view.trace.cut, lane="other text")
     record_settings(Compared_with_the_text=text)
-    if found is None:
+    if traced is None:
         return None
-    record_settings(Its_token_ids=found[0].token_ids)
-    _say_what_was_cut(found[0], "The other text", view.about.name)
-    inputs.say_what_was_replaced(found[0], "The other text")
-    return Other(*found, "the other text")
+    trace, trace_key = traced
+    record_settings(Its_token_ids=trace.token_ids)
+    _warn_of_dropped_tokens(trace, "The other text", view.about.name)
+    inputs.warn_of_replaced_characters(trace, "The other text")
+    return OtherSide(trace, trace_key, "the other text")
 
 
-def _other_model(view: View) -> Other | None:
-    source = st.selectbox(
-        "The other model", list(models.TITLES), key="other_model", bind="query-params",
-        accept_new_options=True, help="With as many layers and heads as the first",
-    )  # fmt: skip
-    loaded = inputs.obtain(source or "bundled", view.device, lane="other model")
-    if loaded is None:
-        return None
-    found = models.trace(
-        source or "bundled", view.device, view.trace.text, view.trace.cut, lane="other text"
+def _other_model(view: View) -> OtherSide | None:
+    source: str = st.selectbox(
+        "Other model",
+        list(models.TITLES),
+        key="other_model",
+        bind="query-params",
+        accept_new_options=True,
+        help="It must have as many layers and heads as the model in the sidebar.",
     )
-    about = loaded.description
-    record_settings(Compared_with=f"{about.name} ({about.source}), SHA-256 {about.weights_hash}")
-    if found is None:
+    source = source or "bundled"
+    model = inputs.obtain(source, view.device, lane="other model")
+    if model is None:
         return None
-    _say_what_was_cut(found[0], "The text", about.name)
-    return Other(*found, about.name, view.about.name)
+    first = view.trace
+    traced = models.trace(source, view.device, first.text, first.cut, lane="other text")
+    about = model.description
+    record_settings(Compared_with=f"{about.name} ({about.source}), SHA-256 {about.weights_hash}")
+    if traced is None:
+        return None
+    trace, trace_key = traced
+    _warn_of_dropped_tokens(trace, "The text", about.name)
+    return OtherSide(trace, trace_key, about.name, view.about.name)
 
 
-def _say_what_was_cut(trace: Trace, text: str, model: str) -> None:
-    """A word on the other trace, as the sidebar has one on the first."""
-    if trace.left_out:
-        n, out = trace.n_tokens, trace.left_out
-        kept = "First" if trace.cut == "end" else "Last"
+def _warn_of_dropped_tokens(trace: Trace, text: str, model: str) -> None:
+    dropped, n = trace.left_out, trace.n_tokens
+    if dropped:
+        first, last = ("first", "last") if trace.cut == "end" else ("last", "first")
         notice(
-            f"{text} has {n + out:,} tokens for {model}, which reads {n:,}. {kept} {n:,} compared, "
-            f"{out:,} left out at the {trace.cut}."
+            f"{text} has {n + dropped:,} tokens, but the context of {model} holds {n:,}. Comparing "
+            f"the {first} {n:,}; the {last} {dropped:,} are dropped."
         )
 
 
-def _without_heads(view: View) -> Other | None:
-    off = head_board.heads_off(view)
-    if not off:
-        st.info("Name heads that are off, for example L0H1-L3H4, or choose them under Pruning.")
+def _ablated_heads(view: View) -> OtherSide | None:
+    heads = head_board.ablated_heads(view)
+    if not heads:
+        st.info("Name heads to ablate, for example L0H1-L3H4, or ablate them on the Pruning page.")
         return None
-    trace_key = f"{view.trace_key} {off}"
-    some = "1 head" if len(off) == 1 else f"{len(off)} heads"
-    gate = pruning.gate_without(view.model.config, off).numpy()
+    gate = pruning.gate_without(view.model.config, heads).numpy()
 
     def work(report: Reporter) -> Trace:
-        return view.model.trace_ids(
-            view.trace.token_ids, head_gate=gate,
-            on_layer=lambda done: report(done / view.trace.n_layers),
-        )  # fmt: skip
+        def on_layer(done: int) -> None:
+            report(done / view.trace.n_layers)
 
-    found = wait_for(_gated(trace_key), "Running without these heads", work, lane="other text")
-    return None if found is None else Other(found, trace_key, f"without {some}", "as it is", off)
+        return view.model.trace_ids(view.trace.token_ids, head_gate=gate, on_layer=on_layer)
+
+    trace_key = f"{view.trace_key} {heads}"
+    slot = _ablated_traces(trace_key)
+    trace = wait_for(slot, "Running with these heads ablated", work, lane="other text")
+    if trace is None:
+        return None
+    name = f"{len(heads)} head{'s' * (len(heads) != 1)} ablated"
+    return OtherSide(trace, trace_key, name, "full model", heads)
 
 
-def _comparison(view: View, other: Other) -> None:
-    """The diff of the tokens, the map of changes, and the chosen head on both sides."""
-    changes = _changes(view, other)
-    if changes is None:
+def _comparison(view: View, other: OtherSide) -> None:
+    """The aligned tokens, the change of each head, and the selected head on both sides."""
+    compared = _compare(view, other)
+    if compared is None:
         return
-    alignment, change = changes
+    alignment, change = compared
     _tokens(view, other, alignment)
     if not change.n_queries:
-        notice("No token after the first stands in both: there is nothing to compare.")
+        notice("The two sides share no token after the first, so there is nothing to compare.")
         return
     if not np.isfinite(change.distance).any():
-        notice(ALL_OFF if other.off else "No head is in both models: there is nothing to compare.")
+        no_heads = "No head exists in both models, so there is nothing to compare."
+        notice(ALL_ABLATED if other.ablated else no_heads)
         return
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        _map(view, other, change)
-        _most(view, change)
+        _change_map(view, other, change)
+        _most_changed(change)
     with right:
-        _patterns(view, other, alignment)
+        _selected_head(view, other, alignment)
 
 
-def _changes(view: View, other: Other) -> tuple[Alignment, Change] | None:
+def _compare(view: View, other: OtherSide) -> tuple[Alignment, Change] | None:
+    """The alignment and the change of each head; None while they are computed."""
     a, b = view.trace, other.trace
 
     def work(report: Reporter) -> tuple[Alignment, Change]:
         alignment = compare.align_traces(a, b)
         change = compare.change(a, b, alignment, on_layer=lambda done: report(done / a.n_layers))
-        for head in other.off:  # it has a pattern still, of which nothing is written any more
+        for head in other.ablated:  # it still has a pattern, but the pattern has no effect
             for values in (change.distance, change.elsewhere_a, change.elsewhere_b):
                 values[head] = np.nan
         return alignment, change
 
-    slot = _changed(view.trace_key, other.trace_key)
-    return wait_for(slot, "Comparing every head", work, lane="changes")
+    slot = _changes(view.trace_key, other.trace_key)
+    return wait_for(slot, "Comparing all heads", work, lane="changes")
 
 
-def _tokens(view: View, other: Other, alignment: Alignment) -> None:
+def _tokens(view: View, other: OtherSide, alignment: Alignment) -> None:
+    """The tokens of both sides, with those marked that are not aligned."""
     n = len(alignment)
     caption(
         "Tokens",
-        f"{n} stand{'s' * (n == 1)} in both in the same order and {'is' if n == 1 else 'are'} "
-        "aligned, as a diff finds them; the others are struck through above and underlined below.",
+        f"{n} token{'s occur' if n != 1 else ' occurs'} on both sides in the same order and "
+        f"{'are' if n != 1 else 'is'} aligned, as in a diff. The rest are struck through (above) "
+        "or underlined (below).",
     )
-    sides = ((view.trace, alignment.a, "s"), (other.trace, alignment.b, "u"))
-    lines = []
-    for trace, kept, tag in sides:
-        same = set(kept.tolist())
-        words = [
-            escaped(t) if i in same else f"<{tag}>{escaped(t)}</{tag}>"
-            for i, t in enumerate(trace.tokens[:400])
-        ]
-        more = " …" if trace.n_tokens > 400 else ""
-        lines.append(f"<div>{' '.join(words)}{more}</div>")
-    st.html(f'<div class="diff">{"".join(lines)}</div>')
+    first = _marked_tokens(view.trace, alignment.a, "s")
+    second = _marked_tokens(other.trace, alignment.b, "u")
+    st.html(f'<div class="diff"><div>{first}</div><div>{second}</div></div>')
 
 
-def _map(view: View, other: Other, change: Change) -> None:
-    most = float(np.nanmax(change.distance))
-    top = max(most, 0.01)
-    blank = " A head that is off is blank." if other.off else ""
-    caption("Change of each head", f"{compare.DISTANCE}; colour from 0 to {top:.2f}.{blank}")
-    L = len(change.distance)
-    chart(
-        head_map(
-            change.distance, view.theme, bounds=(0.0, top), chosen=(view.layer, view.head),
-            name="change", sizes=view.sizes,
-        ),
-        key="change_map", on_select=_clicked, selection_mode="points",
-        height=min(560, 60 + 44 * L), table=lambda: head_table(["change"], change.distance),
-        alt=f"Change of each head, at most {most:.3f}.{blank}",
-    )  # fmt: skip
+def _marked_tokens(trace: Trace, aligned: compare.Positions, tag: str) -> str:
+    kept = set(aligned.tolist())
+    tokens = map(escaped, trace.tokens[:MOST_TOKENS_AS_TEXT])
+    marked = [t if i in kept else f"<{tag}>{t}</{tag}>" for i, t in enumerate(tokens)]
+    return " ".join(marked) + (" …" if trace.n_tokens > MOST_TOKENS_AS_TEXT else "")
 
 
-def _clicked() -> None:
-    points = st.session_state["change_map"]["selection"]["points"]
-    if points:
-        layer, head, *_ = points[0]["customdata"]
-        st.session_state["at"] = Head(layer, head).key
+def _change_map(view: View, other: OtherSide, change: Change) -> None:
+    """How much each head changed; a click on a cell selects the head."""
+    largest = float(np.nanmax(change.distance))
+    top = max(largest, LEAST_TOP)
+    blank = " Ablated heads are blank." if other.ablated else ""
+    caption(
+        "Change of each head",
+        f"Rows: layers. Columns: heads. Colour runs from 0 to {top:.2f}. Values: "
+        f"{compare.DISTANCE}.{blank} Click a cell to select the head.",
+    )
+    selectable_head_map(
+        view,
+        change.distance,
+        (0.0, top),
+        key="change_map",
+        name="change",
+        column="change",
+        alt=f"Change of each head, at most {largest:.3f}.{blank}",
+    )
 
 
-def _most(view: View, change: Change) -> None:
-    order = np.argsort(-np.nan_to_num(change.distance, nan=-1.0), axis=None)[:5]
+def _most_changed(change: Change) -> None:
+    """Buttons for the heads that changed most, and the data of all heads."""
+    distance = change.distance
+    order = np.argsort(-np.nan_to_num(distance, nan=-1.0), axis=None)[:N_MOST_CHANGED]
+    heads = [Head(*divmod(int(flat), distance.shape[1])) for flat in order]
     with st.container(horizontal=True):
-        for flat in order:
-            layer, head = np.unravel_index(flat, change.distance.shape)
-            if not np.isfinite(change.distance[layer, head]):
-                continue
-            st.button(
-                f"{Head(layer, head).label} · {change.distance[layer, head]:.2f}",
-                key=f"change {Head(layer, head).key}",
-                on_click=_choose,
-                args=(Head(layer, head).key,),
-            )
-    names = ["distance", "elsewhere before", "elsewhere after"]
-    values = (change.distance, change.elsewhere_a, change.elsewhere_b)
-    download_table("change.csv", *head_table(names, *values))
+        for head in heads:
+            if np.isfinite(distance[head]):
+                head_button(head, distance[head], key=f"change {head.key}")
+    columns = ["distance", "weight on unaligned keys before", "weight on unaligned keys after"]
+    table = head_table(columns, distance, change.elsewhere_a, change.elsewhere_b)
+    download_table("change.csv", *table)
 
 
-def _choose(at: str) -> None:
-    st.session_state["at"] = at
-
-
-def _patterns(view: View, other: Other, alignment: Alignment) -> None:
+def _selected_head(view: View, other: OtherSide, alignment: Alignment) -> None:
+    """The pattern of the selected head on both sides, and the difference."""
+    label = view.at.label
     a, b = compare.aligned_patterns(view.trace, other.trace, view.layer, view.head, alignment)
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        notice(f"{view.at.label} was taken out of one of the two models.")
+        notice(f"{label} has been pruned from one of the two models.")
         return
-    name = view.at.label
-    if (view.layer, view.head) in other.off:
-        notice(f"{name} is off: it writes nothing now; its pattern is only where it would look.")
+    if view.at in other.ablated:
+        notice(
+            f"{label} is ablated and writes nothing; its pattern only shows where it would look."
+        )
     tokens = [view.trace.tokens[i] for i in alignment.a]
-    if len(tokens) > MOST_SHOWN:
-        notice(f"The first {MOST_SHOWN} of {len(tokens):,} aligned tokens are drawn.")
-        a, b, tokens = a[:MOST_SHOWN, :MOST_SHOWN], b[:MOST_SHOWN, :MOST_SHOWN], tokens[:MOST_SHOWN]
-    causal = np.tri(len(tokens), dtype=bool)
-    sides = (("before", other.first, a), ("after", other.name, b))
-    for column, (key, title, pattern) in zip(st.columns(2, gap="small"), sides, strict=True):
-        with column:
-            caption(name, f"{escaped(title)}, aligned tokens.")
-            chart(
-                matrix_heatmap(
-                    np.where(causal, pattern, np.nan), view.theme, rows="from", columns="to",
-                    weights=True, both=True, tokens=tokens, sizes=view.sizes,
-                    most_labels=10 if view.stage else 16,
-                ),
-                key=f"pattern {key}", height=330,
-                alt=f"Pattern of {name}: {title}, {len(tokens)} aligned tokens.",
-            )  # fmt: skip
-    difference = (b - a).astype(np.float32)
-    top = float(np.abs(difference).max())
+    n = min(len(tokens), MOST_TOKENS)
+    if n < len(tokens):
+        notice(f"Showing the first {n} of {len(tokens):,} aligned tokens.")
+        a, b, tokens = a[:n, :n], b[:n, :n], tokens[:n]
+    left, right = st.columns(2, gap="small")
+    with left:
+        _pattern(view, "before", other.first_name, a, tokens)
+    with right:
+        _pattern(view, "after", other.name, b, tokens)
+    _difference(view, other, b - a, tokens)
+
+
+def _pattern(view: View, key: str, side: str, pattern: Array, tokens: list[str]) -> None:
     caption(
-        f"{name}, the difference",
-        f"“{escaped(other.name)}” minus “{escaped(other.first)}”: orange is more, blue is less, "
-        f"0 has no colour; the largest is {top:.2f}.",
+        f"{view.at.label}, {escaped(side)}",
+        "Each row shows what one aligned token looks at, among aligned tokens. Colour: √ weight.",
     )
-    chart(
-        matrix_heatmap(
-            np.where(causal, difference, np.nan), view.theme, rows="from", columns="to", both=True,
-            tokens=tokens, top=max(top, 0.01), most_labels=14 if view.stage else 20,
-            sizes=view.sizes,
-        ),
-        key="difference", height=420,
-        alt=f"Difference of the patterns of {name}, at most {top:.3f}.",
-    )  # fmt: skip
-    download_matrix("difference.csv", difference, rows=tokens)
+    figure = matrix_heatmap(
+        _blank_after_query(pattern),
+        view.theme,
+        rows="from",
+        columns="to",
+        weights=True,
+        both=True,
+        tokens=tokens,
+        sizes=view.sizes,
+        most_labels=10 if view.stage else 16,
+    )
+    alt = f"Pattern of {view.at.label}: {side}, {len(tokens)} aligned tokens."
+    chart(figure, key=f"pattern {key}", height=330, alt=alt)
+
+
+def _difference(view: View, other: OtherSide, difference: Array, tokens: list[str]) -> None:
+    largest = float(np.abs(difference).max())
+    caption(
+        f"{view.at.label}, difference",
+        f"“{escaped(other.name)}” minus “{escaped(other.first_name)}”. Rows look at columns. "
+        f"Orange: more weight. Blue: less. The largest change is {largest:.2f}.",
+    )
+    figure = matrix_heatmap(
+        _blank_after_query(difference),
+        view.theme,
+        rows="from",
+        columns="to",
+        both=True,
+        tokens=tokens,
+        top=max(largest, LEAST_TOP),
+        most_labels=14 if view.stage else 20,
+        sizes=view.sizes,
+    )
+    alt = f"Difference of the patterns of {view.at.label}, at most {largest:.3f}."
+    chart(figure, key="difference", height=420, alt=alt)
+    download_matrix("difference.csv", difference.astype(np.float32), rows=tokens)
+
+
+def _blank_after_query(values: Array) -> Array:
+    out: Array = np.where(np.tri(len(values), dtype=bool), values, np.float32(np.nan))
+    return out
