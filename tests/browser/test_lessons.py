@@ -15,7 +15,7 @@ if chromium() is None and not os.environ.get("MHA_VIZ_NEED_BROWSER"):
 PAGES = {
     "shapes": ["Walkthrough", "Memory layout", "Bugs"],
     "many_heads": ["Implementations", "Output projection", "Parameters and FLOPs"],
-    "pruning": ["By hand", "Tasks", "Importance", "Curves", "Take out"],
+    "pruning": ["Ablation", "Tasks", "Importance", "Curves", "Prune"],
 }
 PART = {"shapes": "shapes", "many_heads": "many", "pruning": "lab"}
 QUICK = {"curve_texts": "1", "curve_every": "8", "off": "L3H4"}
@@ -63,10 +63,10 @@ ANEW = """() => [...again, ...[...document.querySelectorAll(".js-plotly-plot:not
     ("path", "link", "choice", "anew"),
     [
         ("head", {"look": "Why this weight"}, "by magnitude", ["why_product"]),
-        ("head", {"look": "Why this weight"}, "Take it away", []),
-        ("head", {"look": "Values"}, "Take it away", []),
-        ("next_token", {}, "Take it away", []),
-        ("pruning", {"off": "L3H4"}, "Take it away", []),
+        ("head", {"look": "Why this weight"}, "Export", []),
+        ("head", {"look": "Values"}, "Export", []),
+        ("next_token", {}, "Export", []),
+        ("pruning", {"off": "L3H4"}, "Export", []),
         ("variants", {"variants": "KV cache"}, "Next", ["cache_step"]),
         ("variants", {"variants": "FlashAttention"}, "Next", ["tiles", "running"]),
     ],
@@ -103,49 +103,49 @@ def test_a_click_on_a_cell_shows_its_address(tab: Tab) -> None:
     assert "cell_head=1" in tab.page.url
 
 
-def test_the_board_switches_heads_by_pointer_and_by_key(tab: Tab) -> None:
+def test_the_board_ablates_heads_by_pointer_and_by_key(tab: Tab) -> None:
     tab.open("pruning")
     cell = tab.page.locator("[data-head=L1H2]")
     cell.click()
-    expect(tab.page.locator(".score")).to_contain_text("1 of 24 off", timeout=10_000)
+    expect(tab.page.locator(".score")).to_contain_text("1 of 24 heads ablated", timeout=10_000)
     assert "off=L1H2" in tab.page.url
     tab.page.keyboard.press("ArrowRight")
     tab.page.keyboard.press("Space")
-    expect(tab.page.locator(".score")).to_contain_text("2 of 24 off", timeout=10_000)
+    expect(tab.page.locator(".score")).to_contain_text("2 of 24 heads ablated", timeout=10_000)
     expect(tab.page.locator("[data-head=L1H3]")).to_have_attribute("aria-pressed", "false")
     tab.page.locator("[data-group='row 0']").click()
-    expect(tab.page.locator(".score")).to_contain_text("8 of 24 off", timeout=10_000)
+    expect(tab.page.locator(".score")).to_contain_text("8 of 24 heads ablated", timeout=10_000)
     tab.page.locator("[data-head=L1H2]").click()
-    expect(tab.page.locator(".score")).to_contain_text("7 of 24 off", timeout=10_000)
+    expect(tab.page.locator(".score")).to_contain_text("7 of 24 heads ablated", timeout=10_000)
     tab.page.get_by_role("button", name="Undo").click()
-    expect(tab.page.locator(".score")).to_contain_text("8 of 24 off", timeout=10_000)
+    expect(tab.page.locator(".score")).to_contain_text("8 of 24 heads ablated", timeout=10_000)
     expect(cell).to_have_attribute("aria-pressed", "false")
 
 
-def test_quick_presses_are_all_kept(tab: Tab) -> None:
+def test_quick_clicks_are_all_kept(tab: Tab) -> None:
     tab.open("pruning")
     for head in range(6):
         tab.page.locator(f"[data-head=L2H{head}]").click(delay=10)
-    expect(tab.page.locator(".score")).to_contain_text("6 of 24 off", timeout=15_000)
+    expect(tab.page.locator(".score")).to_contain_text("6 of 24 heads ablated", timeout=15_000)
 
 
-def test_two_visitors_switch_their_own_heads(tab: Tab, chrome: Browser, address: str) -> None:
+def test_two_users_ablate_their_own_heads(tab: Tab, chrome: Browser, address: str) -> None:
     tab.open("pruning", off="L0H0")
     other = Tab(chrome, address).open("pruning")
-    expect(other.page.locator(".score")).to_contain_text("0 of 24 off")
+    expect(other.page.locator(".score")).to_contain_text("0 of 24 heads ablated")
     other.page.locator("[data-head=L3H3]").click()
-    expect(other.page.locator(".score")).to_contain_text("1 of 24 off", timeout=10_000)
+    expect(other.page.locator(".score")).to_contain_text("1 of 24 heads ablated", timeout=10_000)
     tab.page.reload()
     tab.settle()
     expect(tab.page.locator("[data-head=L3H3]")).to_have_attribute("aria-pressed", "true")
-    expect(tab.page.locator(".score")).to_contain_text("1 of 24 off")
+    expect(tab.page.locator(".score")).to_contain_text("1 of 24 heads ablated")
     other.context.close()
     assert other.problems == []
 
 
 def test_a_figure_whose_name_has_blanks_is_saved_as_a_picture(tab: Tab, tmp_path: Path) -> None:
     tab.open("compare")
-    tab.page.get_by_text("Take it away").click()
+    tab.page.get_by_text("Export", exact=True).click()
     figure = tab.page.get_by_role("combobox", name="Figure")
     expect(figure).to_be_visible()
     figure.click()
@@ -189,7 +189,7 @@ def test_the_pinned_column_is_in_sight(tab: Tab, token: str) -> None:
 
 def test_a_text_too_long_for_a_link_stays_out_of_it_and_comes_back(tab: Tab) -> None:
     tab.open("compare")
-    area = tab.page.get_by_role("textbox", name="The other text")
+    area = tab.page.get_by_role("textbox", name="Other text")
     area.fill("The queen gave the princess a silver ring.")
     area.press("Control+Enter")
     tab.page.wait_for_function("location.search.includes('silver')")

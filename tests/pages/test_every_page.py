@@ -14,7 +14,7 @@ PARTS = {
     "next_token": ("expects", ["Every position", "Logit lens", "Generate"]),
     "heads": ("numbers_of", ["Head profiles", "Combined heads", "Several texts"]),
     "compare": ("against", ["another text", "another model", "ablated heads"]),
-    "pruning": ("lab", ["By hand", "Tasks", "Importance", "Curves", "Take out"]),
+    "pruning": ("lab", ["Ablation", "Tasks", "Importance", "Curves", "Prune"]),
     "shapes": ("shapes", ["Walkthrough", "Memory layout", "Bugs"]),
     "many_heads": ("many", ["Implementations", "Output projection", "Parameters and FLOPs"]),
     "variants": ("variants", ["Grouped-query attention", "KV cache", "FlashAttention", "Masks"]),

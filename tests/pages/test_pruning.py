@@ -1,4 +1,4 @@
-"""The Pruning page as a script: what is off is in the link, and the numbers are the lab's."""
+"""The Pruning page as a script: the link holds the ablated heads, and the numbers are right."""
 
 import time
 from collections.abc import Callable
@@ -27,26 +27,26 @@ def _here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
 
 
-def test_a_link_switches_heads_off_and_the_numbers_are_the_labs(bundled: Model) -> None:
+def test_a_link_ablates_heads_and_the_numbers_are_those_of_the_package(bundled: Model) -> None:
     test = page(off="L3H4-L0H1")
     assert not test.exception
     assert said(test) == ""
     assert board(test)["off"] == ["L0H1", "L3H4"]
-    whole = pruning.Pass.of(bundled, DEFAULT)
-    now = whole.without([(0, 1), (3, 4)])
-    assert "2 of 24 off" in html(test)
-    assert f"<b>{now.loss:.3f}</b> nats ({now.loss - whole.loss:+.3f})" in html(test)
+    full = pruning.Pass.of(bundled, DEFAULT)
+    ablated = full.without([(0, 1), (3, 4)])
+    assert "2 of 24 heads ablated" in html(test)
+    assert f"<b>{ablated.loss:.3f}</b> nats ({ablated.loss - full.loss:+.3f})" in html(test)
     assert test.query_params["off"] == "L3H4-L0H1"
 
 
-def test_with_nothing_off_nothing_changes() -> None:
+def test_without_ablated_heads_nothing_changes() -> None:
     test = page()
-    assert "0 of 24 off" in html(test)
+    assert "0 of 24 heads ablated" in html(test)
     assert html(test).count("(+0.000)") == 2
-    assert "KL 0.000 nats at the end, 0.000 on average" in html(test)
+    assert "KL divergence 0.000 nats at the last position, 0.000 on average" in html(test)
 
 
-def test_the_curves_say_a_word_on_a_link_that_asks_for_what_is_not_there() -> None:
+def test_the_curves_warn_of_link_values_that_are_not_available() -> None:
     bad = page(lab="Curves", curve_texts="1", curve_every="12", orders="alphabetic", budget="900")
     assert "The link's value orders = alphabetic is not available" in said(bad)
     assert "The link's value budget = 900 is not available" in said(bad)
@@ -54,68 +54,70 @@ def test_the_curves_say_a_word_on_a_link_that_asks_for_what_is_not_there() -> No
     assert said(good) == ""  # though the box holds 2.0
 
 
-def test_names_of_heads_may_be_typed_as_they_are_read() -> None:
+def test_heads_may_be_typed_by_their_labels() -> None:
     assert board(page(off="l3h4 and L0 H1"))["off"] == ["L0H1", "L3H4"]
 
 
-def test_a_capsule_names_what_was_removed_how_and_what_it_was_measured_on() -> None:
-    test = page(off="L3H4", way="mean", lab="By hand")
-    told = test.session_state["recorded_settings"]
-    assert told["Heads off"] == "L3 H4"
-    assert told["A removed head gives"] == "mean"
-    assert str(told["Reference text"]).startswith("reference text, SHA-256 ")
+def test_an_export_names_the_ablated_heads_the_type_and_the_reference_text() -> None:
+    test = page(off="L3H4", way="mean", lab="Ablation")
+    settings = test.session_state["recorded_settings"]
+    assert settings["Ablated heads"] == "L3 H4"
+    assert settings["Ablation type"] == "mean"
+    assert str(settings["Reference text"]).startswith("reference text, SHA-256 ")
 
 
-def test_a_head_that_is_not_there_is_named_and_left_out() -> None:
+def test_an_unknown_head_is_named_and_ignored() -> None:
     test = page(off="L9H1-L1H1-nonsense")
     assert "has no L9 H1" in said(test)
     assert board(test)["off"] == ["L1H1"]
 
 
-def test_undo_and_redo_go_through_what_was_off() -> None:
+def test_undo_and_redo_go_through_the_ablations() -> None:
     test = page(at="L1H2")
-    button(test, "All but L1H2").click().run()
+    button(test, "Ablate all but L1 H2").click().run()
     assert len(board(test)["off"]) == 23
     button(test, "Undo").click().run()
     assert board(test)["off"] == []
     button(test, "Redo").click().run()
     assert len(board(test)["off"]) == 23
-    button(test, "All on").click().run()
+    button(test, "Restore all").click().run()
     assert board(test)["off"] == []
 
 
 @pytest.mark.parametrize("way", pruning.METHODS)
-def test_every_way_to_remove_a_head_is_run_and_told(way: str, bundled: Model) -> None:
+def test_every_ablation_type_runs(way: str, bundled: Model) -> None:
     test = page(off="L3H4", way=way)
     assert not test.exception
     assert said(test) == ""
-    assert "1 of 24 off" in html(test)
+    assert "1 of 24 heads ablated" in html(test)
 
 
-def test_another_token_is_ranked_and_one_that_is_several_is_said() -> None:
+def test_another_token_is_ranked_and_several_tokens_give_a_message() -> None:
     test = page(off="L3H4", wanted="queen")
     assert "·queen" in html(test)
     test = page(wanted="antidisestablishmentarianism")
-    assert "tokens to the model" in said(test)
+    assert "The model splits this into" in said(test)
 
 
 def test_a_single_token_has_no_loss_and_the_page_says_so() -> None:
     test = page(text="a")
     assert not test.exception
-    assert "One token has no loss" in said(test)
+    assert "needs at least two tokens" in said(test)
 
 
-def test_the_tasks_are_asked_whole_and_without() -> None:
+def test_tasks_run_with_all_heads_and_with_ablated_heads() -> None:
     test = page(lab="Tasks", off="L3H4-L3H0", prompts="The king gave the | queen | cat\nbroken")
     assert not test.exception
-    assert "Line 2 is not" in said(test)
+    assert "Line 2: Expected “text | right word | wrong word”" in said(test)
     tables = [frame.value for frame in test.dataframe]
-    whole, now, guess = tables[0]["loss"]
-    assert whole < 0.5 < now < guess
+    full, ablated, uniform = tables[0]["loss"]
+    assert full < 0.5 < ablated < uniform
     assert list(tables[-1]["right"]) == [" queen"]
 
 
-def test_importance_finds_what_the_sweep_finds_and_switches_off_the_least(bundled: Model) -> None:
+def test_importance_is_that_of_the_package_and_the_least_important_are_ablated(
+    bundled: Model,
+) -> None:
     test = finished(page(lab="Importance", least="2"))
     assert not test.exception
     exact = pruning.ablate_each_head(bundled, DEFAULT)
@@ -124,12 +126,12 @@ def test_importance_finds_what_the_sweep_finds_and_switches_off_the_least(bundle
     best = order[-1]
     assert frame["head"][0] == f"L{best[0]} H{best[1]}"
     assert frame["score"][0] == pytest.approx(exact[best], abs=1e-5)
-    assert "rank correlation" in html(test)
-    button(test, "Off: the 2 least missed").click().run()
+    assert "Rank correlation" in html(test)
+    button(test, "Ablate the 2 least important").click().run()
     assert board(test)["off"] == [f"L{i}H{h}" for i, h in sorted(order[:2])]
 
 
-def test_curves_end_without_heads_and_say_how_many_can_go() -> None:
+def test_curves_end_without_heads_and_the_table_counts_removable_heads() -> None:
     link = {"lab": "Curves", "curve_texts": "1", "curve_every": "8", "orders": "exact"}
     test = finished(page(**link))
     assert not test.exception
@@ -137,7 +139,7 @@ def test_curves_end_without_heads_and_say_how_many_can_go() -> None:
     curve = charts[-1]["data"][0]
     assert curve["name"] == "exact"
     assert curve["x"] == [0, 8, 16, 24]
-    assert "heads gone within 1.0%" in test.dataframe[-1].value.columns
+    assert "heads removed within 1.0%" in test.dataframe[-1].value.columns
 
 
 @pytest.mark.parametrize(
@@ -145,29 +147,29 @@ def test_curves_end_without_heads_and_say_how_many_can_go() -> None:
     ["attention", "head", "next_token", "heads", "compare", "pruning", "shapes", "many_heads",
      "variants", "training"],
 )  # fmt: skip
-@pytest.mark.parametrize("gone", ["some", "all"])
-def test_a_model_without_heads_opens_on_every_page(
-    name: str, gone: str, tiny: Model, tmp_path: Path
+@pytest.mark.parametrize("pruned", ["some", "all"])
+def test_a_pruned_model_opens_on_every_page(
+    name: str, pruned: str, tiny: Model, tmp_path: Path
 ) -> None:
-    cut = [(0, 1), (1, 0)] if gone == "some" else [(i, h) for i in range(2) for h in range(4)]
-    checkpoints.save(pruning.pruned_model(tiny, cut), tmp_path / "few")
+    heads = [(0, 1), (1, 0)] if pruned == "some" else [(i, h) for i in range(2) for h in range(4)]
+    checkpoints.save(pruning.pruned_model(tiny, heads), tmp_path / "few")
     test = opened(name, model=str(tmp_path / "few"), text="the cat sat on the mat")
     assert not test.exception
     assert "nan" not in html(test)
     broken = "Unexpected error" in said(test)
     assert not broken, said(test)
-    if gone == "all":
-        assert "Every head was taken out" in said(test)
+    if pruned == "all":
+        assert "All heads of this model have been pruned" in said(test)
 
 
-def saved_as(folder: Path, name: str = "Without them") -> AppTest:
-    test = page(lab="Take out", off="L3H4")
+def saved_as(folder: Path, name: str = "Save pruned") -> AppTest:
+    test = page(lab="Prune", off="L3H4")
     test.text_input(key="prune_folder").set_value(str(folder)).run()
     return finished(button(test, name).click().run())
 
 
-def test_a_pruned_model_is_saved_where_one_says_and_opens(tmp_path: Path) -> None:
-    for name, n_heads in (("Without them", 23), ("With zeros", 24)):
+def test_a_pruned_model_is_saved_to_the_given_folder_and_opens(tmp_path: Path) -> None:
+    for name, n_heads in (("Save pruned", 23), ("Save zeroed", 24)):
         folder = tmp_path / name
         test = saved_as(folder, name)
         assert f"Saved in {folder}" in test.success[0].value
@@ -176,15 +178,15 @@ def test_a_pruned_model_is_saved_where_one_says_and_opens(tmp_path: Path) -> Non
     assert "Saved in" in test.run().success[0].value
 
 
-def test_what_is_there_is_never_written_over(tmp_path: Path) -> None:
+def test_existing_files_are_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
-    assert "is there already and not empty" in said(saved_as(tmp_path))
+    assert "already exists and is not empty" in said(saved_as(tmp_path))
     assert "is a file" in said(saved_as(tmp_path / "mine.txt"))
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
-    assert "Name a folder" in said(saved_as(Path(" ")))
+    assert "Enter a folder" in said(saved_as(Path(" ")))
 
 
-def test_a_stopped_or_broken_writing_leaves_nothing_behind(
+def test_a_stopped_or_failed_save_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def half(error: Exception | None) -> Callable[..., None]:
@@ -202,12 +204,12 @@ def test_a_stopped_or_broken_writing_leaves_nothing_behind(
     assert "Not saved: No space left" in said(saved_as(tmp_path / "full"))
     monkeypatch.setattr(checkpoints, "save", half(None))
     test = saved_as(tmp_path / "stopped")
-    assert "Stopped: Writing without them." in [one.value for one in test.caption]
+    assert "Stopped: Writing the pruned model." in [one.value for one in test.caption]
     time.sleep(0.3)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_only_one_of_a_visitors_computations_runs_in_a_place(
+def test_only_one_computation_of_a_user_runs_per_lane(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     started, start = [], jobs.start
@@ -226,7 +228,7 @@ def test_only_one_of_a_visitors_computations_runs_in_a_place(
     jobs.background.stop(started[-1])
 
 
-def test_by_hand_and_the_sweep_agree_whatever_stands_in(bundled: Model) -> None:
+def test_the_page_and_exact_ablation_agree_for_every_replacement(bundled: Model) -> None:
     ids = bundled.encode(DEFAULT)[0]
     for way in ("mean", "position-wise mean", "resample"):
         test = page(off="L3H4", way=way)

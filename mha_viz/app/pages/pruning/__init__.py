@@ -2,39 +2,44 @@
 
 import streamlit as st
 
-from mha_viz.app.pages.pruning import by_hand, curves, importance, methods, surgery, tasks
+from mha_viz.app.pages.pruning import ablation, curves, importance, prune, tasks
+from mha_viz.app.pages.pruning.ablation_type import Ablation, select_type
 from mha_viz.app.view import View
-from mha_viz.app.widgets import head_board, reference_text
+from mha_viz.app.widgets import head_board
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.choices import choose_part
+from mha_viz.app.widgets.reference_text import reference
 
-PARTS = ["By hand", "Tasks", "Importance", "Curves", "Take out"]
+PARTS = ["Ablation", "Tasks", "Importance", "Curves", "Prune"]
 
 
 def show(view: View) -> None:
-    """The chosen part, with the heads that are off beside it."""
+    """The selected part, next to the board of ablated heads."""
     part = choose_part(PARTS, "lab")
     left, right = st.columns([5, 7], gap="medium")
     with left:
-        caption("Heads", "press to switch off or on; L and H switch a row, a column.")
-        place = st.container()
+        caption(
+            "Heads",
+            "Click a head to ablate or restore it; click an L or H label for its whole row or "
+            "column.",
+        )
+        board_area = st.container()
         head_board.buttons(view)
-        off = head_board.heads_off(view)
-        if part != "Importance":  # which colours it once the scores are there
-            with place:
-                head_board.board(view, off)
-        method = methods.way()
-        reference = reference_text.reference()
+        heads = head_board.ablated_heads(view)
+        if part != "Importance":  # which colours the board by its scores
+            with board_area:
+                head_board.board(view, heads)
+        selected = Ablation(heads, select_type(), reference())
     with right:
-        if part == "By hand":
-            by_hand.show(view, off, method, reference)
+        if part == "Ablation":
+            ablation.show(view, selected)
         elif part == "Tasks":
-            tasks.show(view, off, method, reference)
+            tasks.show(view, selected)
         elif part == "Importance":
-            scores = importance.show(view, importance.choose(method), reference)
-            with place:
-                head_board.board(view, off, values=scores)
+            scores = importance.show(view, selected)
+            with board_area:
+                head_board.board(view, heads, values=scores)
         elif part == "Curves":
-            curves.show(view, method, reference)
+            curves.show(view, selected)
         else:
-            surgery.show(view, off)
+            prune.show(view, heads)

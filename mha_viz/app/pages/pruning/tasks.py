@@ -1,86 +1,104 @@
-"""The Tasks part: what heads are for, asked in numbers, with all of them and without some."""
+"""The Tasks part: small probes of what heads do, with all heads and with some ablated."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-import streamlit as st
 
 from mha_viz import pruning
 from mha_viz.app.messages import notice, problem
+from mha_viz.app.pages.pruning.ablation_type import Ablation
 from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.choices import text_area
 from mha_viz.app.widgets.download_buttons import download_table
-from mha_viz.app.widgets.reference_text import Reference
 from mha_viz.app.widgets.tables import table
 from mha_viz.app.work.progress import Reporter, ResultSlots, wait_for
 from mha_viz.errors import MhaVizError, TextError
-from mha_viz.pruning import ZERO, Head, Prompt, Replacement, make_replacement
+from mha_viz.pruning import Prompt, Replacement, make_replacement
 
-Answer = tuple[Prompt, tuple[float, float] | str]  # before and after, or why there is none
-_losses = ResultSlots[tuple[float, float]](8)
-_answers = ResultSlots[list[Answer]](8)
-SEGMENT = 64
-SEEDS = 5
-OWN = (
+SEGMENT = 64  # random tokens in one copy
+N_SEEDS = 5
+MOST_PROMPTS = 50
+DEFAULT_PROMPTS = (
     "The king gave the queen a golden ring. The king gave the queen a golden | ring | crown\n"
     "The boy met the girl at the river, and the boy gave his hand to the | girl | boy"
 )
-MOST_PROMPTS = 50
 
 
-def show(view: View, off: tuple[Head, ...], method: pruning.Method, reference: Reference) -> None:
-    """A repeated sequence, two names, and a prompt of one's own."""
-    induction(view, off, method, reference)
-    names(view, off, method, reference)
-    own(view, off, method, reference)
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The logit differences of a prompt, or the reason why there are none."""
+
+    prompt: Prompt
+    full: float = np.nan
+    ablated: float = np.nan
+    error: str = ""
 
 
-def induction(
-    view: View, off: tuple[Head, ...], method: pruning.Method, reference: Reference
-) -> None:
-    """The loss on random tokens that come twice, whole and now."""
-    limit = view.model.config.n_positions // 2
-    segment = min(SEGMENT, limit)
+_losses = ResultSlots[tuple[float, float]](8)
+_answers = ResultSlots[list[Answer]](8)
+
+
+def show(view: View, ablation: Ablation) -> None:
+    """A repeated random sequence, indirect object identification, and the user's own prompts."""
+    _repeated_sequence(view, ablation)
+    _indirect_objects(view, ablation)
+    _own_prompts(view, ablation)
+
+
+def _repeated_sequence(view: View, ablation: Ablation) -> None:
+    segment = min(SEGMENT, view.model.config.n_positions // 2)
     caption(
-        "Going on as last time",
-        f"{segment} random tokens, twice; mean loss on the second copy over {SEEDS} seeds, in "
-        "nats a token. Who cannot look back guesses (Olsson et al. 2022).",
+        "Repeating a random sequence",
+        f"{segment} random tokens, written twice; mean loss on the second copy over {N_SEEDS} "
+        "seeds, in nats per token. A model that cannot look back can only guess (Olsson et al. "
+        "2022).",
+        also="induction head",
     )
-    model, gate = view.model, pruning.gate_without(view.model.config, off)
-
-    def work(report: Reporter) -> tuple[float, float]:
-        filling = make_replacement(
-            model, method, 2 * segment, reference.selection, on_progress=report
-        )
-        losses: list[float] = []
-        for one, filled in ((None, ZERO), (gate, filling)):
-            each = []
-            for seed in range(SEEDS):
-                report((len(losses) * SEEDS + seed) / (2 * SEEDS))
-                loss = pruning.induction_loss(
-                    model, gate=one, replacement=filled, segment=segment, seeds=[seed]
-                )
-                each.append(loss)
-            losses.append(float(np.mean(each)))
-        return losses[0], losses[1]
-
-    slot = _losses(view.about.weights_hash, off, method, reference.key)
-    found = wait_for(slot, "Reading random tokens", work, lane="induction")
-    if found is None:
+    losses = _repetition_losses(view, ablation, segment)
+    if losses is None:
         return
-    before, after = found
-    guess = float(np.log(view.model.config.vocab_size))
-    rows = [["whole model", before], [f"{len(off)} heads off", after], ["guessing evenly", guess]]
+    full, ablated = losses
+    uniform = float(np.log(view.model.config.vocab_size))
+    n = len(ablation.heads)
+    rows = [
+        ["full model", full],
+        [f"{n} head{'s' * (n != 1)} ablated", ablated],
+        ["uniform guessing (ln V)", uniform],
+    ]
     table(["", "loss"], rows)
 
 
-def names(view: View, off: tuple[Head, ...], method: pruning.Method, reference: Reference) -> None:
-    """Which of two people is meant, for models whose tokenizer has names of one token."""
+def _repetition_losses(view: View, ablation: Ablation, segment: int) -> tuple[float, float] | None:
+    """The loss on the second copy with all heads, and with some ablated."""
+    model, gate = view.model, ablation.gate(view)
+    method, texts = ablation.method, ablation.reference.selection
+
+    def work(report: Reporter) -> tuple[float, float]:
+        replacement = make_replacement(model, method, 2 * segment, texts, on_progress=report)
+        full, ablated = [], []
+        for seed in range(N_SEEDS):
+            report(seed / N_SEEDS)
+            full.append(pruning.induction_loss(model, segment=segment, seeds=[seed]))
+            report((seed + 0.5) / N_SEEDS)
+            loss = pruning.induction_loss(
+                model, gate=gate, replacement=replacement, segment=segment, seeds=[seed]
+            )
+            ablated.append(loss)
+        return float(np.mean(full)), float(np.mean(ablated))
+
+    slot = _losses(view.about.weights_hash, ablation.heads, method, ablation.reference.key)
+    return wait_for(slot, "Running repeated random tokens", work, lane="repetition")
+
+
+def _indirect_objects(view: View, ablation: Ablation) -> None:
+    """IOI prompts, for models whose tokenizer has names of one token."""
     caption(
-        "Which of two names",
-        "logit of the right name minus that of the wrong one, for sentences like “When Mary and "
-        "Tom came home in the evening, Tom gave the letter to”; above 0 is right (Wang et al. "
+        "Indirect object identification (IOI)",
+        "Logit of the right name minus that of the wrong name, for sentences like “When Mary and "
+        "Tom came home in the evening, Tom gave the letter to”. Above 0 is correct (Wang et al. "
         "2023).",
     )
     try:
@@ -88,89 +106,97 @@ def names(view: View, off: tuple[Head, ...], method: pruning.Method, reference: 
     except TextError as error:
         notice(str(error))
         return
-    _differences(view, off, method, reference, prompts, "names")
+    _logit_differences(view, ablation, prompts, "ioi")
 
 
-def own(view: View, off: tuple[Head, ...], method: pruning.Method, reference: Reference) -> None:
-    """The visitor's prompts, one a line."""
+def _own_prompts(view: View, ablation: Ablation) -> None:
     caption(
-        "Prompts of your own",
-        "one a line: a text | the right next word | a wrong one; logit of right minus wrong.",
+        "Your own prompts",
+        "One per line: text | right next word | wrong next word. The result is the logit of the "
+        "right word minus that of the wrong word.",
     )
-    typed = text_area("Prompts", OWN, "prompts", height=100, show_label=False)
+    typed = text_area("Prompts", DEFAULT_PROMPTS, "prompts", height=100, show_label=False)
     prompts = []
     for number, line in enumerate(typed.splitlines(), start=1):
-        parts = [part.strip() for part in line.split("|")]
-        if not line.strip():
-            continue
-        if len(parts) != 3 or not all(parts):
-            problem(f"Line {number} is not “text | right | wrong”: {line[:80]}")
-            continue
         try:
-            for answer in parts[1:]:
-                view.model.single_token(f" {answer}")
+            if line.strip():
+                prompts.append(_parse_prompt(view, line))
         except TextError as error:
             problem(f"Line {number}: {error}")
-            continue
-        if parts[1] == parts[2]:
-            problem(f"Line {number}: right and wrong are the same word, {parts[1][:40]}.")
-            continue
-        prompts.append(Prompt(parts[0], f" {parts[1]}", f" {parts[2]}"))
     if len(prompts) > MOST_PROMPTS:
-        notice(f"The first {MOST_PROMPTS} of {len(prompts)} prompts are asked.")
+        notice(f"Using the first {MOST_PROMPTS} of {len(prompts)} prompts.")
     if prompts:
-        _differences(view, off, method, reference, prompts[:MOST_PROMPTS], "prompts")
+        _logit_differences(view, ablation, prompts[:MOST_PROMPTS], "prompts")
 
 
-def _differences(
-    view: View,
-    off: tuple[Head, ...],
-    method: pruning.Method,
-    reference: Reference,
-    prompts: Sequence[Prompt],
-    name: str,
+def _parse_prompt(view: View, line: str) -> Prompt:
+    """The prompt of a line "text | right | wrong". Raises TextError for any other line."""
+    text, *words = (part.strip() for part in line.split("|"))
+    if len(words) != 2 or not all((text, *words)):
+        raise TextError(f"Expected “text | right word | wrong word”, found: {line[:80]}")
+    for word in words:
+        view.model.single_token(f" {word}")
+    right, wrong = words
+    if right == wrong:
+        raise TextError(f"The right and the wrong word are the same: {right[:40]}.")
+    return Prompt(text, f" {right}", f" {wrong}")
+
+
+def _logit_differences(
+    view: View, ablation: Ablation, prompts: Sequence[Prompt], name: str
 ) -> None:
-    model, gate = view.model, pruning.gate_without(view.model.config, off)
-    asked = tuple(prompts)
-
-    def work(report: Reporter) -> list[Answer]:
-        fills: dict[int, Replacement] = {}
-        answers: list[Answer] = []
-        for done, prompt in enumerate(asked):
-            report(done / len(asked))
-            try:
-                length = len(model.encode(prompt.text)[0])
-                if length not in fills:
-                    fills[length] = make_replacement(model, method, length, reference.selection)
-                before = pruning.logit_differences(model, [prompt])
-                after = pruning.logit_differences(
-                    model, [prompt], gate=gate, replacement=fills[length]
-                )
-            except MhaVizError as error:
-                answers.append((prompt, str(error)))
-            else:
-                answers.append((prompt, (float(before[0]), float(after[0]))))
-        return answers
-
-    slot = _answers(view.about.weights_hash, off, method, reference.key, asked)
-    answers = wait_for(slot, "Asking", work, lane=name)
-    found: list[tuple[Prompt, float, float]] = []
-    for prompt, answer in answers or []:
-        if isinstance(answer, str):
-            problem(f"“{prompt.text[:40]}”: {answer}")
-        else:
-            found.append((prompt, *answer))
-    if not found:
+    """The logit differences of the prompts, their means, and a file of that name."""
+    answers = _answer(view, ablation, tuple(prompts), name) or []
+    for answer in answers:
+        if answer.error:
+            problem(f"“{answer.prompt.text[:40]}”: {answer.error}")
+    answered = [answer for answer in answers if not answer.error]
+    if not answered:
         return
-    header = ["now", "whole model", "right", "wrong", "prompt"]
-    rows: list[list[object]] = [
-        [round(after, 3), round(before, 3), p.right, p.wrong, p.text] for p, before, after in found
-    ]
-    means = [sum(side) / len(found) for side in list(zip(*found, strict=True))[1:]]
-    right = [sum(value > 0 for value in side) for side in list(zip(*found, strict=True))[1:]]
-    st.markdown(
-        f"Mean **{means[0]:.2f}** with all heads, **{means[1]:.2f}** now; right in "
-        f"{right[0]} and {right[1]} of {len(found)}."
+    full, ablated = [a.full for a in answered], [a.ablated for a in answered]
+    explained.paragraph(
+        f"Mean logit difference: **{np.mean(full):.2f}** with all heads, "
+        f"**{np.mean(ablated):.2f}** with heads ablated. Correct: {_n_positive(full)} and "
+        f"{_n_positive(ablated)} of {len(answered)}."
     )
+    header = ["heads ablated", "full model", "right", "wrong", "prompt"]
+    rows = [
+        [round(a.ablated, 3), round(a.full, 3), a.prompt.right, a.prompt.wrong, a.prompt.text]
+        for a in answered
+    ]
     table(header, rows)
     download_table(f"{name}.csv", header, rows)
+
+
+def _n_positive(differences: Sequence[float]) -> int:
+    return sum(difference > 0 for difference in differences)
+
+
+def _answer(
+    view: View, ablation: Ablation, prompts: tuple[Prompt, ...], name: str
+) -> list[Answer] | None:
+    model, gate = view.model, ablation.gate(view)
+    method, texts = ablation.method, ablation.reference.selection
+
+    def work(report: Reporter) -> list[Answer]:
+        replacements: dict[int, Replacement] = {}  # by the length of the prompt
+        answers = []
+        for done, prompt in enumerate(prompts):
+            report(done / len(prompts))
+            try:
+                length = len(model.encode(prompt.text)[0])
+                if length not in replacements:
+                    replacements[length] = make_replacement(model, method, length, texts)
+                full = pruning.logit_differences(model, [prompt])
+                ablated = pruning.logit_differences(
+                    model, [prompt], gate=gate, replacement=replacements[length]
+                )
+                answers.append(Answer(prompt, float(full[0]), float(ablated[0])))
+            except MhaVizError as error:
+                answers.append(Answer(prompt, error=str(error)))
+        return answers
+
+    slot = _answers(
+        view.about.weights_hash, ablation.heads, method, ablation.reference.key, prompts
+    )
+    return wait_for(slot, "Running the prompts", work, lane=name)
