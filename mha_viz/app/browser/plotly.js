@@ -37,6 +37,7 @@
  * @property {(place: Element, data: object[], layout: object, config: object) => Promise<unknown>} react
  * @property {(figure: Element) => void} purge
  * @property {(figure: object, options: object) => Promise<unknown>} downloadImage
+ * @property {{ unhover: (figure: Element) => void }} Fx
  */
 
 /** @returns {Library | undefined} */

@@ -17,7 +17,7 @@ export class Heatmap {
   /** @param {TokenStrip} strip */
   constructor(strip) {
     this.strip = strip;
-    this.doubleClicked = -Infinity;
+    this.doubleClicked = false;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.clicked = undefined;
   }
@@ -66,15 +66,17 @@ export class Heatmap {
   click({ points }) {
     const { query } = this.cell(points[0]);
     clearTimeout(this.clicked);
-    if (performance.now() - this.doubleClicked < DOUBLE_CLICK) return; // Plotly tells it afterwards
+    if (this.doubleClicked) return;
     if (!this.strip.window) this.strip.pin(query);
     else this.clicked = setTimeout(() => this.strip.pin(query), DOUBLE_CLICK);
   }
 
+  // Plotly tells the second click as a click too, right after the double click.
   doubleClick() {
     if (!this.strip.window) return; // two clicks, one soon after the other
     clearTimeout(this.clicked);
-    this.doubleClicked = performance.now();
+    this.doubleClicked = true;
+    setTimeout(() => { this.doubleClicked = false; });
     this.strip.zoom(null);
   }
 
