@@ -24,4 +24,4 @@ async def lifespan(_: st.App) -> AsyncIterator[dict[str, Any]]:
     yield {}
 
 
-app = st.App("pages/_frame.py", lifespan=lifespan, on_script_error=messages.unforeseen)
+app = st.App("pages/_frame.py", lifespan=lifespan, on_script_error=messages.unexpected)

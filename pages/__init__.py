@@ -1,1 +1,1 @@
-"""One thin file a page: inputs, a cached computation, a figure, a caption."""
+"""One thin file per page; mha_viz/app/pages holds what a page draws."""

@@ -1,10 +1,10 @@
-"""The frame of every page: navigation, the shared inputs, and the style."""
+"""The frame of every page: navigation, shared inputs and style."""
 
 import streamlit as st
 
 from mha_viz.app import frame
 
-waiting = frame.begin()
+placeholder = frame.begin()
 page = st.navigation(
     {
         "Explore": [
@@ -23,4 +23,4 @@ page = st.navigation(
         ],
     }
 )
-frame.run(page, waiting)
+frame.run(page, placeholder)

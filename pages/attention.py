@@ -1,4 +1,4 @@
-"""Attention: every head of every layer, and the chosen one token by token."""
+"""Attention: every head of every layer, and the selected head token by token."""
 
 from mha_viz.app import frame
 from mha_viz.app.pages import attention

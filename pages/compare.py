@@ -1,4 +1,4 @@
-"""Compare: what each head does otherwise with another text, another model, or fewer heads."""
+"""Compare: what changes in each head with another text, another model or ablated heads."""
 
 from mha_viz.app import frame
 from mha_viz.app.pages import compare

@@ -1,4 +1,4 @@
-"""Heads: what each head does, in numbers, on this text, on random tokens and on many texts."""
+"""Heads: measures of every head on this text, on random tokens and on many texts."""
 
 from mha_viz.app import frame
 from mha_viz.app.pages import heads

@@ -1,4 +1,4 @@
-"""Many heads: the same layer told other ways, what W_O does, and what it all costs."""
+"""Many heads: six implementations of one layer, the output projection, parameters and FLOPs."""
 
 from mha_viz.app import frame
 from mha_viz.app.pages import many_heads

@@ -1,4 +1,4 @@
-"""Next token: what the model expects, and from where."""
+"""Next token: the prediction at every position, layer by layer, and text generation."""
 
 from mha_viz.app import frame
 from mha_viz.app.pages import next_token

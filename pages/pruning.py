@@ -1,4 +1,4 @@
-"""Pruning: what happens without a head, to the text just typed and to text that it never saw."""
+"""Pruning: what happens without a head, on your text and on held-out text."""
 
 from mha_viz.app import frame
 from mha_viz.app.pages import pruning

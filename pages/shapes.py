@@ -1,4 +1,4 @@
-"""Shapes: one attention layer step by step, its memory, and what each line is good for."""
+"""Shapes: one attention layer step by step, its memory layout, and what each line is for."""
 
 from mha_viz.app import frame
 from mha_viz.app.pages import shapes

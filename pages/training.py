@@ -1,4 +1,4 @@
-"""Training: one head or several, trained side by side while one looks on."""
+"""Training: one head or several, two character-level models trained side by side."""
 
 from mha_viz.app import frame
 from mha_viz.app.pages import training

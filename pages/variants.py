@@ -1,4 +1,4 @@
-"""Variants: what shared keys, a cache, tiles and masks change in the same layer."""
+"""Variants: grouped-query attention, KV cache, FlashAttention and masks."""
 
 from mha_viz.app import frame
 from mha_viz.app.pages import variants

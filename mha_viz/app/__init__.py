@@ -1,1 +1,1 @@
-"""The only part of the package that knows Streamlit: caches, inputs, the link, messages."""
+"""The web app, the only part of the package that imports Streamlit."""

@@ -1,4 +1,4 @@
-"""Take it away: each figure of the page as a picture, a page or numbers; and all of it at once."""
+"""The export panel: each figure of a page as a picture, a page or data, and all of them at once."""
 
 import datetime
 import re
@@ -15,6 +15,7 @@ from mha_viz.app.view import View
 from mha_viz.app.widgets.chart import pictures, recorded_settings, recorded_source
 
 TITLE = "GPT-2 attention"
+Facts = dict[str, object]
 _HERE = Path(__file__).parent
 _save = st.components.v2.component(
     "mha_viz_save",
@@ -28,59 +29,40 @@ _save = st.components.v2.component(
 
 
 def offer(view: View) -> None:
-    """A switch in the sidebar, and under it every figure of this page in every form."""
+    """A switch in the sidebar and, when it is on, every figure of this page in every format."""
     with st.sidebar:
-        if not st.toggle("Take it away", key="export", help="Figures and numbers as files"):
+        if not st.toggle("Export", key="export", help="Figures and data as files"):
             return
         drawn = pictures()
         if not drawn:
-            st.caption("There is no figure on this page now.")
+            st.caption("This page shows no figure now.")
             return
         key = st.selectbox("Figure", list(drawn), key="export_figure")
         picture = drawn[key]
         name = _file_name(f"{picture.name}-{view.at.key}")
         if picture.plotted:
-            _save(
-                key=f"save {key}",
-                data={"key": key, "name": name, "page": view.theme.page, "rim": view.theme.control},
-            )
+            theme = view.theme
+            data = {"key": key, "name": name, "page": theme.page, "rim": theme.control}
+            _save(key=f"save {key}", data=data)
         else:
-            st.caption("PNG and SVG: the buttons under the drawing.")
-        text, facts = recorded_source() or (view.trace.text, _of_view(view))
-        facts = _link(view) | facts | recorded_settings() | _made()
-        forms: dict[str, tuple[str, str, Callable[[], str | bytes]]] = {
-            "HTML": (".html", "text/html",
-                     partial(export.page, picture.name, [picture], facts, text)),
-            "CSV": (".csv", "text/csv", picture.csv),
-            "JSON": (".json", "application/json", picture.json),
-            "npz": (".npz", "application/octet-stream", picture.npz),
-        }  # fmt: skip
-        with st.container(horizontal=True):
-            for form, (ending, kind, make) in forms.items():
-                st.download_button(
-                    form, make, f"{name}{ending}", kind, on_click="ignore", key=f"as {form}"
-                )
+            st.caption("For PNG and SVG, use the buttons below the figure.")
+        text, facts = recorded_source() or (view.trace.text, _facts_of_view(view))
+        facts = _link(view) | facts | recorded_settings() | _creation()
+        _data_buttons(picture, name, facts, text)
         st.download_button(
-            "Capsule: all of this page",
+            "Whole page as one HTML file",
             partial(export.page, TITLE, list(drawn.values()), facts, text),
-            f"capsule-{view.at.key}.html", "text/html", on_click="ignore", key="capsule",
+            f"page-{view.at.key}.html",
+            "text/html",
+            on_click="ignore",
+            key="export_page",
             help="One file that opens offline: text, token ids, model and weights, versions, "
             "settings, all figures, and the link to this view",
-        )  # fmt: skip
+        )
 
 
-def _link(view: View) -> dict[str, object]:
-    """The address of what is drawn, which is not what was asked for where that could not be had."""
-    page = (st.context.url or "").split("?")[0]
-    asked = {name: st.query_params.get_all(name) for name in st.query_params}
-    shown = {"model": view.source, "text": view.trace.text}
-    asked |= {name: [value] for name, value in shown.items() if name in asked}
-    query = urlencode(asked, doseq=True)
-    return {"Link": f"{page}?{query}" if query else page}
-
-
-def of_model(view: View) -> dict[str, object]:
-    """Which weights, and where they computed."""
+def facts_of_model(view: View) -> Facts:
+    """Which weights, and where they were computed."""
     about = view.about
     return {
         "Model": f"{about.name} ({about.source}), {about.n_parameters:,} parameters",
@@ -89,19 +71,44 @@ def of_model(view: View) -> dict[str, object]:
     }
 
 
-def _of_view(view: View) -> dict[str, object]:
+def _data_buttons(picture: export.Picture, name: str, facts: Facts, text: str) -> None:
+    html = partial(export.page, picture.name, [picture], facts, text)
+    files: list[tuple[str, str, str, Callable[[], str | bytes]]] = [
+        ("HTML", ".html", "text/html", html),
+        ("CSV", ".csv", "text/csv", picture.csv),
+        ("JSON", ".json", "application/json", picture.json),
+        ("npz", ".npz", "application/octet-stream", picture.npz),
+    ]
+    with st.container(horizontal=True):
+        for label, ending, mime, make in files:
+            st.download_button(
+                label, make, f"{name}{ending}", mime, on_click="ignore", key=f"as {label}"
+            )
+
+
+def _link(view: View) -> Facts:
+    """The address of what is shown; a model or text that is not available is replaced in it."""
+    page = (st.context.url or "").split("?")[0]
+    query = {name: st.query_params.get_all(name) for name in st.query_params}
+    shown = {"model": view.source, "text": view.trace.text}
+    query |= {name: [value] for name, value in shown.items() if name in query}
+    encoded = urlencode(query, doseq=True)
+    return {"Link": f"{page}?{encoded}" if encoded else page}
+
+
+def _facts_of_view(view: View) -> Facts:
     trace = view.trace
-    return of_model(view) | {
+    return facts_of_model(view) | {
         "Head": view.at.key,
         "Colour": f"{view.scale}{', sink dimmed' if view.dim_sink else ''}, {view.theme.name}",
-        "Tokens": f"{trace.n_tokens:,}; left out at the {trace.cut}: {trace.left_out:,}",
+        "Tokens": f"{trace.n_tokens:,}; dropped at the {trace.cut}: {trace.left_out:,}",
         "Token ids": trace.token_ids,
     }
 
 
-def _made() -> dict[str, object]:
+def _creation() -> Facts:
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return {**export.versions(), "Made": now}
+    return {**export.versions(), "Created": now}
 
 
 def _file_name(text: str) -> str:

@@ -1,7 +1,7 @@
-"""What happens around every page: setup, inputs, style, and the hand-over of the view.
+"""What happens around every page: setup, inputs, style, and the view that the page draws.
 
-Nothing heavy is imported until a first visitor has something to look at: torch takes seconds, and
-the browser can load what it needs to draw meanwhile.
+Heavy modules are imported late: torch takes seconds, and meanwhile the browser can already load
+what it needs for drawing.
 """
 
 import threading
@@ -16,31 +16,31 @@ from mha_viz.app import style
 if TYPE_CHECKING:
     from mha_viz.app.view import View
 
-_warm = threading.Event()  # a page has been shown since the server started
+_warm = threading.Event()  # set once the server has shown a page
 
 
 def begin() -> DeltaGenerator:
-    """The first call of a run; the place that it returns says so while the server warms up."""
+    """Sets up the page; returns a placeholder, which shows a message while the server warms up."""
     stage = st.session_state.get("stage", st.query_params.get("stage") == "true")
     style.page_setup(stage=bool(stage))
-    waiting = st.empty()
+    placeholder = st.empty()
     if not _warm.is_set():
-        with waiting.container():
+        with placeholder.container():
             st.caption("Loading the bundled model, 4 layers × 6 heads…")
             from mha_viz.app.widgets.chart import load_plotly
 
             load_plotly()  # while the server loads torch
-    return waiting
+    return placeholder
 
 
-def run(page: StreamlitPage, waiting: DeltaGenerator) -> None:
-    """Gathers the inputs and lets the page draw; without anything to draw, the page is skipped."""
+def run(page: StreamlitPage, placeholder: DeltaGenerator) -> None:
+    """Gathers the inputs and runs the page; skips it if there is nothing to draw yet."""
     from mha_viz.app import export_panel, inputs
     from mha_viz.app.widgets import chart
     from mha_viz.app.work import jobs
 
     view = inputs.view()
-    waiting.empty()
+    placeholder.empty()
     if view is None:
         return
     theme = view.theme
@@ -64,5 +64,5 @@ def run(page: StreamlitPage, waiting: DeltaGenerator) -> None:
 
 def view() -> "View":
     """What to show, for the page that runs now."""
-    found: View = st.session_state["view"]
-    return found
+    current: View = st.session_state["view"]
+    return current

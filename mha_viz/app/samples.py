@@ -1,4 +1,4 @@
-"""The texts that a visitor can start from; each shows something that heads are known to do."""
+"""Texts to start from; each shows something that heads are known to do."""
 
 SAMPLES = {
     "A story told twice": (

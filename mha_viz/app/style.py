@@ -1,4 +1,4 @@
-"""The few rules of style that Streamlit's theme cannot say."""
+"""The style rules that Streamlit's theme cannot express."""
 
 from pathlib import Path
 
@@ -7,14 +7,13 @@ import streamlit as st
 from mha_viz.assets import ASSETS
 
 _HERE = Path(__file__).resolve().parent
-# A Material icon here would be fetched from a font server.
-_ICON = ASSETS / "icon.png"
+_ICON = ASSETS / "icon.png"  # a Material icon would be fetched from a font server
 _RULES = (_HERE / "style.css").read_text(encoding="utf-8")
 _STAGE = (_HERE / "stage.css").read_text(encoding="utf-8")
 
 
 def page_setup(*, stage: bool) -> None:
-    """Title, width and sidebar of every page; the first call of a run."""
+    """Sets title, width and sidebar; the first Streamlit call of every run."""
     st.set_page_config(
         page_title="GPT-2 attention",
         page_icon=str(_ICON),
@@ -24,7 +23,7 @@ def page_setup(*, stage: bool) -> None:
 
 
 def rules(*, stage: bool, variables: dict[str, str]) -> None:
-    """Writes the rules into the page, with colours and proportions as variables."""
+    """Writes the rules into the page, with `variables` (colours, proportions) for CSS."""
     values = "".join(f"--{name}:{value};" for name, value in variables.items())
     extra = _STAGE if stage else ""
     st.html(f"<style>:root{{{values}}}{_RULES}{extra}</style>")

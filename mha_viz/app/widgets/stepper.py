@@ -1,21 +1,23 @@
-"""Steps one after the other: Back, Play, Next, and a slider that the link carries."""
+"""One step after the other: Back, Play, Next, and a slider that the link carries."""
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 import streamlit as st
 
+from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.choices import check_link
 
-TICK = 0.7  # seconds a step while it plays
+TICK = 0.7  # seconds per step while it plays
 
 
 def steps(label: str, key: str, n: int, draw: Callable[[int], None]) -> None:
-    """Controls for `n` steps, counted from 1, and below them what `draw` makes of the chosen one.
+    """Controls for `n` steps, counted from 1, and below them what `draw` makes of the current one.
 
-    Only this part of the page runs again for a step.
+    `draw` takes the step counted from 0. Only this part of the page runs again for a step.
     """
-    # Playing is decided out here: what runs by itself is fixed while the whole page runs.
+    # Read out here: how often a fragment runs is fixed while the whole page runs.
     playing = bool(st.session_state.get(f"{key}_playing")) and n > 1
     st.fragment(_run, run_every=TICK if playing else None)(label, key, n, draw, playing)
 
@@ -31,33 +33,36 @@ def _run(label: str, key: str, n: int, draw: Callable[[int], None], playing: boo
 def _controls(label: str, key: str, n: int, playing: bool) -> int:
     if n < 2:
         return 1
-    at = _held(key, n)
+    step = _current(key, n)
+    button = partial(st.button, on_click=_go)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.button(
-            "Back", on_click=_go, args=(key, at - 1, n), disabled=at == 1, shortcut="Left",
-            key=f"{key}_back",
-        )  # fmt: skip
-        name, icon = ("Pause", "pause") if playing else ("Play", "play_arrow")
-        if st.button(
-            name, on_click=_play, args=(key, n, not playing), key=f"{key}_play",
-            icon=f":material/{icon}:",
-        ):  # fmt: skip
-            st.rerun()
-        st.button(
-            "Next", on_click=_go, args=(key, at + 1, n), disabled=at == n, shortcut="Right",
-            key=f"{key}_next",
-        )  # fmt: skip
+        back, ahead = (key, step - 1, n), (key, step + 1, n)
+        button("Back", args=back, disabled=step == 1, shortcut="Left", key=f"{key}_back")
+        _play_button(key, n, playing)
+        button("Next", args=ahead, disabled=step == n, shortcut="Right", key=f"{key}_next")
         # Unbound while it plays: each value written to the link would be a stop for Back.
-        chosen = int(
-            st.slider(label, 1, n, 1, key=key, bind=None if playing else "query-params")
-        )  # fmt: skip
+        selected = int(
+            explained.slider(label, 1, n, 1, key=key, bind=None if playing else "query-params")
+        )
     if not playing:
-        check_link(key, str(chosen))
-    return chosen
+        check_link(key, str(selected))
+    return selected
 
 
-def _held(key: str, n: int) -> int:
-    """Where the slider stands, which a link sets only when it is drawn; within its limits."""
+def _play_button(key: str, n: int, playing: bool) -> None:
+    label, icon = ("Pause", "pause") if playing else ("Play", "play_arrow")
+    if st.button(
+        label,
+        on_click=_play,
+        args=(key, n, not playing),
+        key=f"{key}_play",
+        icon=f":material/{icon}:",
+    ):
+        st.rerun()
+
+
+def _current(key: str, n: int) -> int:
+    """The current step within its limits; the slider takes it from a link only when it is drawn."""
     held = st.session_state.get(key)
     if isinstance(held, int):
         if not 1 <= held <= n:
@@ -68,7 +73,7 @@ def _held(key: str, n: int) -> int:
 
 
 def _advance(key: str, n: int) -> None:
-    """One step on, where a step's time has passed; the last one ends the playing."""
+    """Goes one step on if a step's time has passed; stops playing at the last step."""
     state = st.session_state
     if time.monotonic() - state.get(f"{key}_moved", 0.0) < 0.8 * TICK:
         return
@@ -78,11 +83,12 @@ def _advance(key: str, n: int) -> None:
 
 
 def _play(key: str, n: int, playing: bool) -> None:
-    st.session_state[f"{key}_playing"] = playing
-    st.session_state[f"{key}_moved"] = time.monotonic()
-    at = int(st.session_state.get(key, 1))
-    # Set anew, so that the address bar takes it up again after a pause.
-    st.session_state[key] = 1 if playing and at >= n else at
+    state = st.session_state
+    state[f"{key}_playing"] = playing
+    state[f"{key}_moved"] = time.monotonic()
+    step = int(state.get(key, 1))
+    # Set again, so that the address bar takes it up after a pause.
+    state[key] = 1 if playing and step >= n else step
 
 
 def _go(key: str, to: int, n: int) -> None:

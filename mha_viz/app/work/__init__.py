@@ -1,1 +1,1 @@
-"""Long work: jobs, their progress, the models that all visitors share, downloads."""
+"""Long work: jobs and how pages show them, models and traces shared by all users, downloads."""

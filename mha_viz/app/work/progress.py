@@ -155,10 +155,10 @@ def may_start(key: str, multiply_adds: float, label: str, text: str) -> bool:
 
 def leave(lane: str) -> None:
     """Stops what still runs in a lane, since nobody looks at it; finished results stay."""
-    before = st.session_state.get(f"lane {lane}")
-    job = jobs.find(before) if before else None
-    if job is not None and job.active:
-        jobs.forget(before)
+    name: str | None = st.session_state.get(f"lane {lane}")
+    job = jobs.find(name) if name else None
+    if name and job is not None and job.active:
+        jobs.forget(name)
 
 
 def row(job: Job[Any], text: str, *, key: str) -> DeltaGenerator:
