@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart, load_plotly, steady
 from mha_viz.app.widgets.token_strip import token_strip
@@ -158,7 +159,7 @@ def _explain_pooling(view: View) -> None:
     n_tokens = view.trace.n_tokens
     block = (view.window or whole(n_tokens)).block
     if block > 1:
-        st.caption(
+        explained.note(
             f"{n_tokens:,} tokens: each cell shows the largest weight in a {block} × {block} "
             "block. Drag over an area to zoom in."
         )

@@ -12,7 +12,7 @@ from mha_viz.app import inputs
 from mha_viz.app.messages import escaped, notice
 from mha_viz.app.samples import DEFAULT
 from mha_viz.app.view import View
-from mha_viz.app.widgets import head_board
+from mha_viz.app.widgets import explained, head_board
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart, record_settings
 from mha_viz.app.widgets.choices import segmented_control, text_area
@@ -83,7 +83,7 @@ def _other_text(view: View) -> OtherSide | None:
 
 
 def _other_model(view: View) -> OtherSide | None:
-    source: str = st.selectbox(
+    source: str = explained.selectbox(
         "Other model",
         list(models.TITLES),
         key="other_model",

@@ -8,6 +8,7 @@ import torch
 
 from mha_viz.app.messages import problem
 from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import choose_part, number_input
@@ -66,7 +67,7 @@ def implementations(view: View) -> None:
         implementation, difference = comparison.implementation, comparison.difference
         result = f"{difference:.1e}" if difference else "0, bit for bit"
         with st.expander(f"{implementation.title}: {result}"):
-            st.markdown(implementation.sentence)
+            explained.paragraph(implementation.sentence)
             st.code(implementation.source, language="python", wrap_lines=True)
 
 
@@ -128,7 +129,7 @@ def output_projection(view: View, attention: MultiHeadAttention) -> None:
     st.latex(
         r"\mathrm{out} = [\,z_0 \mid \dots \mid z_{H-1}\,]\,W_O + b_O = \sum_h z_h W_O^h + b_O"
     )
-    st.markdown(
+    explained.paragraph(
         "Without W_O, the heads are only concatenated: each slice of d_h output channels belongs "
         "to one head, so no channel combines two heads. W_O lets every head write to every "
         "channel (Vaswani et al. 2017, section 3.2.2)."
@@ -191,7 +192,7 @@ def _one_layer(C: int, H: int, T: int) -> None:
     without_biases, with_biases = (attention_parameters(C, H, bias=bias) for bias in (False, True))
     several, single = (attention_flops(T, C, n) for n in (H, 1))
     st.latex(r"W_Q, W_K, W_V, W_O \in \mathbb{R}^{C \times C} \;\Rightarrow\; 4\,C^2")
-    st.markdown(
+    explained.paragraph(
         f"**{without_biases.total:,}** weights without biases, whatever H is: 4 × {C:,}². "
         f"With biases: {with_biases.total:,}. "
         f"The matrix products of {H:,} heads cost **{several.matmul / single.matmul:.2f}×** those "

@@ -10,6 +10,7 @@ import streamlit as st
 from mha_viz.app.browser import component_code
 from mha_viz.app.messages import escaped
 from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
 from mha_viz.figures.window import whole
 from mha_viz.trace import Array
 
@@ -25,7 +26,7 @@ Values = Callable[[], Array]
 def query_input(view: View) -> int:
     """The query: the pinned token of all pages, as a number."""
     st.session_state["query"] = view.token
-    st.number_input(
+    explained.number_input(
         "Query i", 0, view.trace.n_tokens - 1, key="query", on_change=_asks, width=130,
         help="The position that looks; a press on a token of the strip chooses it too",
     )  # fmt: skip
@@ -35,7 +36,7 @@ def query_input(view: View) -> int:
 def key_input(view: View, strongest: int) -> int:
     """The key, which the link carries; without a choice it is the one of the largest weight."""
     st.session_state["key"] = chosen = st.session_state.get("key_chosen")
-    st.number_input(
+    explained.number_input(
         "Key j", 0, view.trace.n_tokens - 1, None, key="key", on_change=_reads, width=210,
         placeholder=f"{strongest} (strongest)",
         help="The position that is looked at; a press on a cell or on a rung chooses it too",

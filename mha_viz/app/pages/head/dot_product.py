@@ -18,6 +18,7 @@ from mha_viz.app.pages.head.maps import (
     masked_pattern,
 )
 from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart, square
 from mha_viz.app.widgets.choices import segmented_control
@@ -73,7 +74,7 @@ def _pair(view: View, row: Row, key: int) -> None:
         of_keys = f"rank {rank:,} of {n_keys:,} keys" if n_keys > 1 else "the only key"
         result = f"score {score}, weight <b>{row.weights[key]:.4f}</b>, {of_keys}."
     pair = f"{cells.named(view, row.query)} on {cells.named(view, key)}"
-    st.html(f'<div class="score why"><span>{pair}: {result}</span></div>')
+    explained.html(f'<div class="score why"><span>{pair}: {result}</span></div>')
 
 
 def _product(view: View, product: DotProduct, query: int, key: int) -> None:
@@ -179,7 +180,7 @@ def _formula(product: DotProduct, row: Row, key: int) -> None:
     for column, formula in zip(st.columns([4, 5, 7, 8], gap="small"), formulas, strict=True):
         column.latex(formula)
     scaling = "" if standard else f" This layer scales by {product.scale:.4g} instead of 1 / √d_h."
-    st.caption(
+    explained.note(
         "Vaswani et al. 2017, sections 3.2.1 and 3.2.3 (mask). The row's maximum is subtracted "
         f"before the exponential; the weights stay the same.{scaling}"
     )

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.download_buttons import download_csv
 from mha_viz.app.widgets.zoom import reset_zoom_button
 from mha_viz.app.work import models
@@ -69,12 +70,12 @@ def explain_maps(view: View) -> None:
     block = (window or whole(n_tokens)).block
     reset_zoom_button(view)
     if window is not None:
-        st.caption(
+        explained.note(
             f"Showing queries {window.first_query} to {window.end_query - 1} and keys "
             f"{window.first_key} to {window.end_key - 1}, as zoomed on the Attention page."
         )
     if block > 1:
-        st.caption(
+        explained.note(
             f"{n_tokens:,} tokens: each cell shows the largest value (for scores, the largest "
             f"magnitude) in a {block} × {block} block. Click a cell to select that pair, or zoom "
             "in on the Attention page."

@@ -11,6 +11,7 @@ from mha_viz.analysis import dot_product
 from mha_viz.app.pages.head import cells, values
 from mha_viz.app.pages.head.maps import download_map, explain_maps, map_figure, masked
 from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import square
 from mha_viz.app.widgets.choices import segmented_control
@@ -75,8 +76,8 @@ def show(view: View) -> None:
         _map(view, mode)
     with right:
         _shares(view, mode)
-        st.markdown(WHY_THE_FIRST_TOKEN)
-        st.markdown(HOW_TO_READ_IT)
+        explained.paragraph(WHY_THE_FIRST_TOKEN)
+        explained.paragraph(HOW_TO_READ_IT)
     cells.picks(view, {"sink_map": lambda: _values(view, mode)})
 
 
@@ -126,7 +127,7 @@ def _shares(view: View, mode: str) -> None:
     pattern = _pattern(view)
     share = dot_product.share_of_first(pattern)
     if math.isnan(share):
-        st.caption("With a single token, there is no share to compute.")
+        explained.note("With a single token, there is no share to compute.")
         return
     value_share = dot_product.share_of_first(np.nan_to_num(values.value_weighted(view)))
     norms = values.norms(view)

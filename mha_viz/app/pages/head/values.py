@@ -12,6 +12,7 @@ from mha_viz.app.messages import escaped
 from mha_viz.app.pages.head import cells
 from mha_viz.app.pages.head.maps import download_map, explain_maps, map_figure, masked_pattern
 from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart, square
 from mha_viz.app.widgets.download_buttons import download_table
@@ -74,7 +75,7 @@ def _pair(view: View, query: int, key: int) -> None:
         weight, norm = masked_pattern(view)[query, key], norms(view)[key]
         result = f"weight {weight:.4f} × norm {norm:.3f} = <b>{weight * norm:.4f}</b>."
     pair = f"{cells.named(view, query)} from {cells.named(view, key)}"
-    st.html(f'<div class="score"><span>{pair}: {result}</span></div>')
+    explained.html(f'<div class="score"><span>{pair}: {result}</span></div>')
 
 
 def _weights_map(view: View) -> None:
@@ -105,7 +106,7 @@ def _first_token_shares(view: View) -> None:
     value_share = dot_product.share_of_first(np.nan_to_num(value_weighted(view)))
     first, *others = norms(view)
     if not math.isnan(weight_share):
-        st.html(
+        explained.html(
             '<div class="score"><span>For all later queries together, the first token gets '
             f"<b>{weight_share:.1%}</b> of the weight and <b>{value_share:.1%}</b> of ‖α f(x)‖. "
             f"Its ‖f(x)‖ is {first:.3g}; the median of the others is {np.median(others):.3g}."
@@ -118,7 +119,7 @@ def _formula(view: View) -> None:
     left, right = st.columns(2, gap="small")
     left.latex(r"z_i W_O^h = \sum_{j \le i} \alpha_{ij}\, f(x_j)")
     right.latex(r"f(x) = (x W_V^h + b_V^h)\, W_O^h")
-    st.caption(
+    explained.note(
         "Kobayashi et al. 2020, section 2. A weight alone does not say how much a key contributes, "
         "because its f(x) may be short. b_O is added at every position and belongs to no head."
     )
@@ -148,7 +149,7 @@ def _direct_effect(view: View) -> None:
         _strongest_effects(view, "raised", labels[:n], values[:n])
     with right:
         _strongest_effects(view, "lowered", labels[: -n - 1 : -1], values[: -n - 1 : -1])
-    st.caption(
+    explained.note(
         "(z W_O^h) through the last LayerNorm, with the scale of this run, and W_U (Elhage et al. "
         "2021). Adding a constant to all logits does not change the probabilities, so the mean is "
         "subtracted. Effects through later layers are not included; those layers may amplify or "

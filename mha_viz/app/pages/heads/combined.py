@@ -5,6 +5,7 @@ import streamlit as st
 
 from mha_viz.app.messages import escaped
 from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import check_link, segmented_control
@@ -42,7 +43,7 @@ def _choose_layer(view: View) -> int | None:
     layers = [ALL, *(f"layer {i}" for i in range(view.trace.n_layers))]
     if st.session_state.get("of_layer", ALL) not in layers:
         del st.session_state["of_layer"]  # another model may have fewer
-    selected: str = st.selectbox(
+    selected: str = explained.selectbox(
         "Layers",
         layers,
         key="of_layer",
@@ -103,10 +104,10 @@ def _explain(view: View, pattern: Array, method: str) -> None:
     """Formula, limits and source of the method, and the last token's largest values."""
     aggregate, tokens, last = AGGREGATES[method], view.trace.tokens, pattern[-1]
     st.latex(aggregate.formula)
-    st.markdown(aggregate.limits)
+    explained.paragraph(aggregate.limits)
     if aggregate.source:
-        st.caption(aggregate.source)
+        explained.note(aggregate.source)
     largest = last.argsort()[::-1][:N_LARGEST]
     values = ", ".join(f"{escaped(tokens[key])} ({key}) {last[key]:.2f}" for key in largest)
-    st.html(f'<p class="caption">Largest values of the last token: <b>{values}</b>.</p>')
+    explained.html(f'<p class="caption">Largest values of the last token: <b>{values}</b>.</p>')
     download_matrix(f"{method}.csv", pattern, rows=tokens)

@@ -21,6 +21,7 @@ from mha_viz.app.pages.heads.measures import (
     table_without_empty_columns,
 )
 from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.head_links import head_button
 from mha_viz.app.widgets.tables import table
@@ -111,7 +112,7 @@ def _all_heads(frame: "pd.DataFrame", name: str) -> None:
     caption("All heads", "Click a column header to sort; the table has a search icon.")
     shown = frame.dropna(how="all", subset=list(MEASURES))  # without pruned heads
     if has_values(frame, name):
-        least = st.number_input(
+        least = explained.number_input(
             f"Minimum: {MEASURES[name].title}",
             value=0.0,
             step=0.05,
@@ -134,9 +135,9 @@ def _definitions() -> None:
     with st.expander("How each measure is defined"):
         for measure in MEASURES.values():
             source = f" ({measure.source})" if measure.source else ""
-            st.markdown(f"**{measure.title}**{source}")
+            explained.paragraph(f"**{measure.title}**{source}")
             st.latex(measure.formula)
-            st.caption(f"Input: {measure.measured_on}. Excluded: {measure.exclusions}")
-        st.markdown("**Not measured**")
+            explained.note(f"Input: {measure.measured_on}. Excluded: {measure.exclusions}")
+        explained.paragraph("**Not measured**")
         for reason in NOT_MEASURED.values():
-            st.caption(reason)
+            explained.note(reason)

@@ -20,6 +20,7 @@ from mha_viz.app.pages.heads.measures import (
 )
 from mha_viz.app.samples import SAMPLES
 from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import record_source
 from mha_viz.app.widgets.choices import text_area
@@ -63,7 +64,7 @@ def _choose_texts() -> list[str]:
     """The texts that are typed or uploaded, one per line, within the limits."""
     samples = "\n".join(text.replace("\n", " ") for text in SAMPLES.values())
     lines = text_area("Texts, one per line", samples, "several", height=150)
-    file = st.file_uploader(
+    file = explained.file_uploader(
         f"Or upload a file with one text per line, up to {MOST_CHARACTERS:,} characters",
         type=["txt"],
         key="several_file",

@@ -17,6 +17,7 @@ from mha_viz.analysis.predictions import (
 from mha_viz.app.messages import escaped, notice, plain, problem
 from mha_viz.app.pages.next_token.token_labels import labels
 from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption, metrics, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.chips import Chip, chips
@@ -75,7 +76,7 @@ def _choose(view: View) -> Continuation | None:
         if mode != MODES[2]:
             n = number_input("New tokens", 1, MOST_NEW, FIRST_NEW, "n_more")
             return Continuation(n, GREEDY if mode == MODES[0] else _sampling(view))
-        text = st.text_input(
+        text = explained.text_input(
             "Your continuation",
             key="own",
             bind="query-params",
@@ -97,7 +98,9 @@ def _sampling(view: View) -> Sampling:
 def _decimal_input(label: str, low: float, high: float, first: float, key: str) -> float:
     """A number that the link carries; warns if the link's value is not available."""
     value = float(
-        st.number_input(label, low, high, first, 0.05, key=key, bind="query-params", width=130)
+        explained.number_input(
+            label, low, high, first, 0.05, key=key, bind="query-params", width=130
+        )
     )
     in_link = str(st.session_state.get("link", {}).get(key, ""))
     try:
@@ -111,7 +114,7 @@ def _decimal_input(label: str, low: float, high: float, first: float, key: str) 
 def _own(view: View, text: str) -> Continuation | None:
     check_link("own", text, shown=text or "nothing")
     if not text:
-        st.caption("Type a continuation; the model then scores its tokens one by one.")
+        explained.note("Type a continuation; the model then scores its tokens one by one.")
         return None
     try:
         ids, _ = view.model.encode(text)
@@ -120,7 +123,7 @@ def _own(view: View, text: str) -> Continuation | None:
         return None
     special = view.model.read(ids)[0].kind == "special"
     if not (special or text[0].isspace() or view.trace.text[-1:].isspace()):
-        st.caption("It starts without a space, so it continues the last word of the text.")
+        explained.note("It starts without a space, so it continues the last word of the text.")
     return Continuation(len(ids), None, tuple(ids))
 
 
@@ -188,7 +191,7 @@ def _step(
         "Each with the probability p that the model gave it. Colour: √ p. Outlined: selected step.",
     )
     chips([_new_token(other, tokens, selected=other is step) for other in made], view.theme)
-    st.markdown(_summary(continuation, step, tokens, n_text=made[0].position))
+    explained.paragraph(_summary(continuation, step, tokens, n_text=made[0].position))
     left, right = st.columns([2, 3], gap="medium")
     with left:
         _candidates(view, continuation, step)
@@ -295,7 +298,7 @@ def _attention(view: View, step: Step, tokens: Sequence[str]) -> None:
     keys = ", ".join(
         f"{escaped(tokens[key])} ({key:,}) {format_probability(weights[key])}" for key in strongest
     )
-    st.html(f'<div class="caption">It looks most at <b>{keys}</b>.</div>')
+    explained.html(f'<div class="caption">It looks most at <b>{keys}</b>.</div>')
 
 
 def _actions(view: View, made: Sequence[Step]) -> None:

@@ -20,6 +20,7 @@ from mha_viz.app.pages.next_token.token_labels import (
     two_digits,
 )
 from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.download_buttons import download_csv
@@ -148,7 +149,7 @@ def _first_layer_with_final_choice(
     top = [int(layer.ids[column, 0]) for layer in layers]
     final, token = labels(view, [top[-1], view.trace.token_ids[position]])
     p = two_digits(layers[-1].probabilities[column, 0])
-    st.html(
+    explained.html(
         f'<div class="caption">At <b>{escaped(token)}</b> ({position:,}), the model\'s top token '
         f"is <b>{escaped(final)}</b> (p {p}). {_since(top)}</div>"
     )

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
 
 MOST, MOST_ON_STAGE = 18, 14  # positions; more would leave too little room for each token
 
@@ -38,7 +39,7 @@ def _controls(selected: int, step: int, *, last: int) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         _button("Earlier", "Left", max(0, selected - step), at_end=selected == 0)
         _button("Later", "Right", min(last, selected + step), at_end=selected == last)
-        st.slider("Position", 0, last, key="position", on_change=_on_slider)
+        explained.slider("Position", 0, last, key="position", on_change=_on_slider)
 
 
 def _button(label: str, shortcut: str, target: int, *, at_end: bool) -> None:

@@ -156,7 +156,7 @@ def _changed_patterns(effect: Effect) -> None:
     heads = [Head(*map(int, np.unravel_index(i, change.shape))) for i in order]
     changed = [head for head in heads if change[head] > 1e-6]
     if not changed:
-        st.caption("No pattern changes.")
+        explained.note("No pattern changes.")
     with st.container(horizontal=True):
         for head in changed:
             head_button(head, float(change[head]), key=f"changed {head.key}")

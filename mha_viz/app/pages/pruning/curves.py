@@ -95,7 +95,7 @@ def select_settings(view: View, reference: Reference) -> Settings:
             "the loss",
         )
         every = number_input("Heads per step", 1, n_heads, max(1, n_heads // 36), "curve_every")
-        budget = st.number_input(
+        budget = explained.number_input(
             "Loss budget, %",
             0.0,
             100.0,

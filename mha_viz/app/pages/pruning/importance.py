@@ -142,7 +142,7 @@ def _ranking(choice: Choice, scores: Estimate) -> None:
         f"Most important first; {choice.measure}, on {choice.source}{interval}.",
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        n = st.number_input(
+        n = explained.number_input(
             "Number of heads",
             1,
             len(order),

@@ -153,7 +153,7 @@ class SaveRequest:
 def _save(writers: dict[str, Writer], model: str) -> None:
     """A folder on this machine, and buttons that save to it; `model` says what is saved."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        folder = st.text_input("Folder on this machine", "./pruned", key="prune_folder")
+        folder = explained.text_input("Folder on this machine", "./pruned", key="prune_folder")
         for version in writers:
             label = f"Save {version}"
             args = (version, model)

@@ -8,6 +8,7 @@ import torch
 
 from mha_viz.app.messages import escaped, notice
 from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import segmented_control
@@ -82,7 +83,7 @@ def _summary(view: View, comparison: Comparison, labels: list[str]) -> None:
         )
     else:
         top = f"The top next token changes from {labels[before]} to {labels[after]}."
-    st.html(
+    explained.html(
         f'<p class="broken">KL divergence from {escaped(model_name(view))}: '
         f"{comparison.last_divergence:.2f} nats at the last position, "
         f"{comparison.mean_divergence:.2f} on average. {escaped(top)}</p>"

@@ -4,6 +4,7 @@ import numpy as np
 import streamlit as st
 
 from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import number_input, segmented_control
@@ -39,11 +40,11 @@ def show(view: View) -> None:
     layout = layouts(T, H, d_h)[TITLES.index(title)]
     left, right = st.columns([3, 2], gap="medium")
     with right:  # first, because its inputs decide which cell is outlined on the left
-        st.markdown(EXPLANATIONS[title])
+        explained.paragraph(EXPLANATIONS[title])
         st.code(layout.code, language="python")
         facts(_facts(layout))
         cell = _cell_inputs(T, H, d_h)
-        st.markdown(_address_sentence(layout, cell))
+        explained.paragraph(_address_sentence(layout, cell))
     with left:
         _storage(view, layout, cell)
     _merge_with_view(T, H, d_h)
@@ -126,6 +127,8 @@ def _merge_with_view(T: int, H: int, d_h: int) -> None:
     caption("Why merge needs reshape", "The same call with view, and the answer of torch.")
     st.code(f"z.transpose(0, 1).view({T}, {H * d_h})", language="python")
     if error := view_error(T, H, d_h):
-        st.html(f'<p class="broken">RuntimeError: {error}</p>')
+        explained.html(f'<p class="broken">RuntimeError: {error}</p>')
     else:
-        st.markdown("With one position or one head, no value has to move, so view succeeds.")
+        explained.paragraph(
+            "With one position or one head, no value has to move, so view succeeds."
+        )

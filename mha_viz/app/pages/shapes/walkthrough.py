@@ -8,6 +8,7 @@ import torch
 
 from mha_viz.app.messages import problem
 from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import number_input, segmented_control
@@ -188,16 +189,16 @@ def _explanation(walk: Walkthrough, at: int) -> None:
     number, line = walkthrough.code_line(lesson.code)
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        st.markdown(lesson.sentence)
+        explained.paragraph(lesson.sentence)
         st.latex(lesson.formula)
         if lesson.name == "scale" and attention.scale != attention.d_head**-0.5:
-            st.markdown(
+            explained.paragraph(
                 f"In this layer, this model multiplies by **{attention.scale:g}** instead of "
                 f"1/√d_h = {attention.d_head**-0.5:g}."
             )
         st.code(line, language="python", wrap_lines=True)
         source = f"mha_viz/attention.py, line {number}"
-        st.caption(f"{source}. Formulas: Vaswani et al. 2017, section 3.2.")
+        explained.note(f"{source}. Formulas: Vaswani et al. 2017, section 3.2.")
     with right:
         facts(_facts(walk.steps[at]))
 
@@ -223,7 +224,7 @@ def _bytes(n: int) -> str:
 
 def _values_on_demand(view: View, walk: Walkthrough, at: int) -> None:
     """The values of the step as a heatmap and a file."""
-    if not st.toggle("Show values", key="numbers", bind="query-params"):
+    if not explained.toggle("Show values", key="numbers", bind="query-params"):
         return
     lesson = walk.steps[at].lesson
     matrix, description = _matrix(walk, at)

@@ -9,6 +9,7 @@ from functools import lru_cache
 import streamlit as st
 
 from mha_viz.app.messages import notice, problem
+from mha_viz.app.widgets import explained
 from mha_viz.app.work.progress import ResultSlot, wait_for, was_stopped
 from mha_viz.assets import ASSETS
 from mha_viz.errors import MhaVizError, SourceError, TextError
@@ -141,7 +142,7 @@ def _offer() -> None:
 def _own() -> Text | None:
     """The file given last; it stays when the visitor comes back from another page."""
     state = st.session_state
-    given = st.file_uploader(
+    given = explained.file_uploader(
         f"A plain text of at least {MIN_CHARACTERS:,} characters, at most "
         f"{st.get_option('server.maxUploadSize')} MB and {MAX_VOCABULARY:,} different characters; "
         "it stays on this server, in memory",

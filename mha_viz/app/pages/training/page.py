@@ -11,6 +11,7 @@ from mha_viz.app.pages.training import comparison, corpora
 from mha_viz.app.pages.training.comparison import Plan, Report
 from mha_viz.app.pages.training.corpora import SOURCES
 from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart, record_source
 from mha_viz.app.widgets.choices import check_link
@@ -35,7 +36,7 @@ INPUTS = (
 
 def lead() -> None:
     """The title line: what is compared."""
-    st.html(
+    explained.html(
         '<div class="lead"><h1>Training</h1><span>one head or several: two models of characters '
         "learn side by side</span></div>"
     )
@@ -46,16 +47,18 @@ def choices() -> Plan | None:
     _restore()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         models = [_model_input(which) for which in FIRST_HEADS]
-        source: str = st.selectbox("Text", SOURCES, key="train_on", bind="query-params", width=165)
-        steps = st.number_input(
+        source: str = explained.selectbox(
+            "Text", SOURCES, key="train_on", bind="query-params", width=165
+        )
+        steps = explained.number_input(
             "Steps", 1, MOST_STEPS, 5_000, step=1_000, key="train_steps", bind="query-params",
             width=128,
         )  # fmt: skip
-        seed = st.number_input(
+        seed = explained.number_input(
             "Seed", 0, MOST_SEED, 0, key="train_seed", bind="query-params", width=92,
             help="Decides the first weights and which pieces of text are drawn",
         )  # fmt: skip
-        n_seeds: int = st.selectbox(
+        n_seeds: int = explained.selectbox(
             "Seeds", SEEDS, key="train_seeds", bind="query-params", width=92,
             help="Each model is trained with this many seeds in a row",
         )  # fmt: skip
@@ -120,7 +123,7 @@ def explanation() -> None:
         r"\begin{gathered}\mathrm{logits} = \mathrm{MultiHead}(E_x + P)\,W_U + b \\"
         r"\mathrm{MultiHead}(x) = [\,z_0 \mid \dots \mid z_{H-1}\,]\,W_O\end{gathered}"
     )
-    st.markdown(
+    explained.paragraph(
         "Characters ($E_x$) and positions ($P$) become vectors of width 32. One layer of causal "
         "attention (Vaswani et al. 2017, section 3.2.2) moves them between 8 positions, and $W_U$ "
         "predicts the next character. There is no residual stream, norm or MLP, so all that a "
@@ -129,7 +132,7 @@ def explanation() -> None:
         "into one weighted mean; several keep several means apart. $W_O$ is the identity unless "
         "its switch is on."
     )
-    st.markdown(
+    explained.paragraph(
         "The loss is the mean of −ln p(next character). A step takes 32 pieces of 8 characters "
         "from the first nine tenths of the text (AdamW, learning rate 0.001; Loshchilov and Hutter "
         "2019). The validation loss is that of 6,400 pieces of the last tenth, the same ones for "
@@ -155,11 +158,11 @@ def _say_what_the_link_lost() -> None:
 def _model_input(which: str) -> tuple[int, bool]:
     title = f"Model {which.upper()}"
     with st.container(horizontal=True, vertical_alignment="bottom", width="content"):
-        H: int = st.selectbox(
+        H: int = explained.selectbox(
             f"{title}: heads", HEADS, HEADS.index(FIRST_HEADS[which]), key=f"train_heads_{which}",
             bind="query-params", width=118,
         )  # fmt: skip
-        W_O = st.toggle(
+        W_O = explained.toggle(
             "W_O", key=f"train_W_O_{which}", bind="query-params", width="content",
             help=f"{title} learns an output projection after its heads",
         )  # fmt: skip
@@ -192,7 +195,7 @@ def _goes_on(job: Job[Report] | None) -> bool:
 def _progress(job: Job[Report] | None, plan: Plan, reports: Sequence[Report]) -> None:
     about = f"The text is {plan.text}."
     if job is None:
-        st.caption(f"{plan.versus}, {plan.steps:,} steps each. {about} Start trains both.")
+        explained.note(f"{plan.versus}, {plan.steps:,} steps each. {about} Start trains both.")
         return
     if job.state == "failed":
         problem(job.error)
@@ -201,7 +204,7 @@ def _progress(job: Job[Report] | None, plan: Plan, reports: Sequence[Report]) ->
     if job.active:
         st.progress(job.share, text=words)
     else:
-        st.caption(f"{words}. {plan.versus}. {about}")
+        explained.note(f"{words}. {plan.versus}. {about}")
 
 
 def _draw_curves(

@@ -6,6 +6,7 @@ import streamlit as st
 
 from mha_viz.app.messages import escaped
 from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.download_buttons import download_table
@@ -77,7 +78,7 @@ def _explanation(peaks: Sequence[PeakMemory]) -> None:
         r"\underbrace{3\,H\,T^2}_{\text{explicit}}\qquad "
         r"\underbrace{H\,T\,d_h + O(T)}_{\text{fused}}\quad\text{values}"
     )
-    st.markdown(
+    explained.paragraph(
         "Explicit attention holds the scores, the masked scores and the pattern of every head. "
         "The fused kernel works in tiles and holds the output and some workspace, which grow like "
         "T, not like T²."
@@ -95,8 +96,10 @@ def _explanation(peaks: Sequence[PeakMemory]) -> None:
     )
     if len(peaks) < len(LENGTHS):
         limit = format_bytes(MOST_BYTES)
-        st.caption(f"Longer texts are not measured: explicit attention would need over {limit}.")
-    st.caption("Dao et al. 2022, section 3.1 and theorem 1.")
+        explained.note(
+            f"Longer texts are not measured: explicit attention would need over {limit}."
+        )
+    explained.note("Dao et al. 2022, section 3.1 and theorem 1.")
     rows = [[peak.T, peak.explicit, peak.fused] for peak in peaks]
     download_table("attention_memory.csv", ["T", "explicit (bytes)", "fused (bytes)"], rows)
 

@@ -6,6 +6,7 @@ import streamlit as st
 
 from mha_viz.app.messages import escaped
 from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import segmented_control
@@ -36,7 +37,7 @@ def of_this_model(view: View, *, n_tokens: int) -> None:
         r"\text{softmax}\!\left(\tfrac{1}{\sqrt{d_h}}\,q_t\,[k_0 \dots k_t]^\top\right)"
         r"[v_0 \dots v_t]"
     )
-    st.markdown(
+    explained.paragraph(
         "The newest query needs every key and value so far, and those of earlier tokens never "
         "change. A cache stores them, so each step projects only the newest token."
     )
@@ -48,7 +49,7 @@ def of_this_model(view: View, *, n_tokens: int) -> None:
             f"all {n_positions:,} positions": format_bytes(n_positions * per_token),
         }
     )
-    st.caption("Vaswani et al. 2017, section 3.2.1; Shazeer 2019, section 3 (why G matters).")
+    explained.note("Vaswani et al. 2017, section 3.2.1; Shazeer 2019, section 3 (why G matters).")
 
 
 def known_models(view: View) -> None:

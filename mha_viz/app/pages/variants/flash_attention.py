@@ -10,6 +10,7 @@ import torch
 from mha_viz.app.messages import plain
 from mha_viz.app.pages.variants import attention_memory
 from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart, square
 from mha_viz.app.widgets.choices import segmented_control
@@ -62,13 +63,13 @@ def _tiles(view: View) -> None:
     )
     steps("Tile", "tile", len(head.tiles), lambda at: _step(view, head, at))
     _formulas()
-    st.caption(
+    explained.note(
         "Dao et al. 2022, section 3.1 and algorithm 1; order of the tiles: Dao 2023, algorithm 1."
     )
     with st.expander("Code"):
         for function in (flash.tiled_attention, flash.tiles, flash.online_softmax):
             st.code(inspect.getsource(function), language="python")
-        st.caption("mha_viz/lessons/flash.py")
+        explained.note("mha_viz/lessons/flash.py")
 
 
 def _formulas() -> None:
@@ -81,7 +82,7 @@ def _formulas() -> None:
 def _step(view: View, head: TiledHead, at: int) -> None:
     tile = head.tiles[at]
     tokens = view.trace.tokens[: len(head.z)]
-    st.markdown(_step_sentence(head, tokens, at))
+    explained.paragraph(_step_sentence(head, tokens, at))
     weights = torch.exp(tile.scores - tile.m[..., None]).numpy()
     weights = np.where(np.isinf(tile.scores.numpy()), np.float32(np.nan), weights)
     ranges = [(each.queries, each.keys) for each in head.tiles]

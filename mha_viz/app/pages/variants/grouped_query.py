@@ -8,6 +8,7 @@ import streamlit as st
 from mha_viz.app.messages import escaped, notice, problem
 from mha_viz.app.pages.variants.loss_by_groups import losses_by_groups, measured_loss
 from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import segmented_control
@@ -96,9 +97,9 @@ def _savings(view: View, G: int, own: int) -> None:
             f"cache, {T:,} tokens": change(lambda G: T * cache_per_token(G), format_bytes),
         }
     )
-    st.markdown(_sharing_sentence(G, H))
+    explained.paragraph(_sharing_sentence(G, H))
     st.latex(r"W_K^{(g)} = \frac{G}{H}\sum_{h\,\in\,g} W_K^{(h)}\quad\text{and likewise } W_V")
-    st.caption(
+    explained.note(
         "Shazeer 2019, section 3 (G = 1); Ainslie et al. 2023, sections 2.1 (the mean) and 2.2."
     )
 
@@ -135,7 +136,7 @@ def _losses(view: View, G: int, groups: Sequence[int]) -> None:
         with chart_area:
             _loss_chart(view, G, groups, token_ids, text.name, dict(losses))
         if losses:
-            st.markdown("  ·  ".join(f"G = {n}: **{loss:.3f}**" for n, loss in losses))
+            explained.paragraph("  ·  ".join(f"G = {n}: **{loss:.3f}**" for n, loss in losses))
             download_table("loss_by_kv_heads.csv", ["G", "loss, nats per token"], losses)
 
 

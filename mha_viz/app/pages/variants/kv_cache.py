@@ -11,6 +11,7 @@ from mha_viz.analysis.generation import generate
 from mha_viz.app.messages import escaped, notice, plain, problem
 from mha_viz.app.pages.variants import cache_sizes
 from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import number_input
@@ -109,7 +110,7 @@ def _step(view: View, generation: Generation, tokens: Sequence[str], step: int) 
     end = n if n <= MOST_DRAWN else min(n, max(MOST_DRAWN, position + DRAWN_AFTER))
     first = max(0, end - MOST_DRAWN)
     cached, uncached = states(n_prompt, step, n)
-    st.markdown(_step_sentence(f"**{plain(tokens[position])}**", position, step, first))
+    explained.paragraph(_step_sentence(f"**{plain(tokens[position])}**", position, step, first))
     figure = cache_figure(
         tokens[first:end],
         cached[first:end],
@@ -159,7 +160,7 @@ def _same_tokens(view: View, generation: Generation) -> None:
     text = view.model.tokenizer.decode(new, skip_special_tokens=False)
     if "\ufffd" in text:  # part of a character; the label of its token shows the bytes
         text = "".join(token.label for token in view.model.read(new))
-    st.html(
+    explained.html(
         f'<div class="caption">With and without the cache, all {len(new)} tokens are the same: '
         f"<b>{escaped(text)}</b></div>"
     )

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from mha_viz.app.messages import notice
 from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import square
 from mha_viz.app.widgets.choices import number_input, segmented_control
@@ -141,10 +142,10 @@ def _explanation(name: str, head: MaskedHead) -> None:
     mask = MASKS[name]
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        st.markdown(mask.purpose)
+        explained.paragraph(mask.purpose)
         st.latex(mask.formula)
         st.code(mask.code, language="python", wrap_lines=True)
-        st.caption(f"{mask.source}.")
+        explained.note(f"{mask.source}.")
     with right:
         facts(_facts(head))
         sentence = "GPT-2 was trained only with the causal mask."
@@ -153,7 +154,7 @@ def _explanation(name: str, head: MaskedHead) -> None:
                 " With this mask, the head gets inputs that it never met in training: the picture "
                 "shows how the mask works, not what the head has learnt."
             )
-        st.markdown(sentence)
+        explained.paragraph(sentence)
 
 
 def _facts(head: MaskedHead) -> dict[str, str]:

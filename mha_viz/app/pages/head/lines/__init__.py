@@ -13,6 +13,7 @@ from mha_viz.analysis.dot_product import Lines
 from mha_viz.app.browser import component_code
 from mha_viz.app.messages import notice
 from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import export_only
 from mha_viz.app.widgets.choices import check_link, segmented_control
@@ -74,7 +75,7 @@ def show(view: View) -> None:
             "or fewer lines a token leaves none out."
         )
     if not n:
-        st.caption(f"No weight reaches {threshold:.2f}: lower the threshold.")
+        explained.note(f"No weight reaches {threshold:.2f}: lower the threshold.")
     if direction == DIRECTIONS[0]:
         left, right = st.columns([3, 2], gap="medium")
     else:
@@ -104,7 +105,7 @@ def _heads(view: View) -> list[Head]:
         state["beside"] = [name for name in state["beside"] if name in options]
         notice(f"{view.about.name} has no {', '.join(gone[:5])}: left out of the lines.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        beside = st.multiselect(
+        beside = explained.multiselect(
             f"Heads beside {view.at.label}", options, key="beside",
             bind="query-params", max_selections=HEADS - 1, placeholder="of any layer, up to 7",
         )  # fmt: skip
@@ -137,11 +138,11 @@ def _switches() -> tuple[str, float, int]:
     """Direction, threshold, and lines of a token."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         direction = segmented_control("Tokens", DIRECTIONS, DIRECTIONS[0], "direction")
-        threshold = st.slider(
+        threshold = explained.slider(
             "Threshold", 0.0, 1.0, 0.05, 0.01, key="threshold", bind="query-params", width=220,
             help="Weights below it have no line",
         )  # fmt: skip
-        most = st.slider(
+        most = explained.slider(
             "Lines of a token", 1, ROW, 4, key="most", bind="query-params", width=180,
             help="Of each head, the largest weights of each token that looks",
         )  # fmt: skip
