@@ -102,10 +102,10 @@ def test_a_press_on_a_cell_chooses_query_and_key(tab: Head) -> None:
 
 def test_a_press_on_a_rung_chooses_its_key_and_the_ring_follows(tab: Head) -> None:
     tab.look(look="Why this weight")
-    ring = ".st-key-why_masked .rings > div:last-child"
+    ring = ".st-key-why_masked .mha-viz-marks > div:last-child"
     expect(tab.page.locator(ring)).to_be_visible(timeout=10_000)
     before = tab.page.locator(ring).bounding_box()
-    left, top = tab.place("why_ladder", 1, 1)  # the second rung from above
+    left, top = tab.place("why_softmax", 1, 1)  # the second bar from above
     tab.page.mouse.move(left + 2, top)
     tab.page.wait_for_timeout(100)
     tab.page.mouse.click(left + 4, top)
@@ -237,7 +237,7 @@ def test_eight_heads_of_256_tokens_say_how_much_is_drawn(
         direction=direction,
     )  # fmt: skip
     expect(tab.page.locator(".caption").first).to_contain_text(
-        "16,160 lines; the 3,000 strongest at rest"
+        "16,160 lines, of which the 3,000 strongest are drawn"
     )
 
 
@@ -245,7 +245,7 @@ def test_a_full_context_says_what_is_left_out(tab: Head, bundled: Model) -> None
     tab.look(
         look="Lines", text=long_text(bundled, 1024), beside=EIGHT, most="8", threshold="0.0"
     )  # fmt: skip
-    expect(tab.page.locator(".stAlert")).to_contain_text("the 20,000 largest are here")
+    expect(tab.page.locator(".stAlert")).to_contain_text("Showing the 20,000 largest")
     tab.token(300, 1024)
     expect(tab.page.locator(".lines .sentence")).to_contain_text("looks at")
 

@@ -22,7 +22,7 @@
 
 /** @typedef {{ light: Palette, dark: Palette }} Palettes */
 
-const [LOWEST, HIGHEST] = [-3, 4]; // octaves of a weight over the uniform one, for "share"
+const OCTAVES = [-3, 4]; // of "share": log2 of weight / uniform weight, clipped
 
 /**
  * Where a weight lies on the colour scale, from 0 to 1.
@@ -33,8 +33,9 @@ const [LOWEST, HIGHEST] = [-3, 4]; // octaves of a weight over the uniform one, 
 export function scalePosition(weight, scale, query) {
   if (scale === "weight") return weight;
   if (scale === "sqrt") return Math.sqrt(weight);
-  const octaves = Math.log2(Math.max(weight * (query + 1), 2 ** LOWEST));
-  return (Math.min(octaves, HIGHEST) - LOWEST) / (HIGHEST - LOWEST);
+  const [low, high] = OCTAVES;
+  const octaves = Math.log2(Math.max(weight * (query + 1), 2 ** low));
+  return (Math.min(octaves, high) - low) / (high - low);
 }
 
 /**
