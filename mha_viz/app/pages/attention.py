@@ -108,6 +108,7 @@ def _measures(view: View) -> None:
             view.at.label,
             f"Means over queries 1 to {trace.n_tokens - 1} of this text; the head looks "
             f"{measured.distance:.1f} tokens back on average.",
+            also=" ".join(bars),
         )
         st.html(f'<div class="measures">{"".join(map(_bar, bars, bars.values()))}</div>')
 

@@ -55,7 +55,8 @@ def show(view: View) -> None:
         _first_layer_with_final_choice(view, layers, positions)
     left, right = st.columns([2, 3], gap="medium", vertical_alignment="center")
     left.latex(r"\text{softmax}\big(\mathrm{ln_f}(\mathrm{resid}_\ell)\,W_U\big)")
-    right.caption(LIMITS)
+    with right:
+        explained.note(LIMITS)
     download_csv(
         "Download CSV", "logit_lens.csv", lambda: table_csv(*_table(view, layers, positions))
     )

@@ -10,6 +10,7 @@ from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.download_buttons import download_table
+from mha_viz.app.widgets.tables import table
 from mha_viz.app.work.progress import Reporter, ResultSlots, wait_for
 from mha_viz.figures.lines import Line, Ticks, line_chart
 from mha_viz.figures.text import format_bytes
@@ -83,14 +84,12 @@ def _explanation(peaks: Sequence[PeakMemory]) -> None:
         "The fused kernel works in tiles and holds the output and some workspace, which grow like "
         "T, not like T²."
     )
-    st.dataframe(
-        {
-            "T": [peak.T for peak in peaks],
-            "explicit": [format_bytes(peak.explicit) for peak in peaks],
-            "fused": [format_bytes(peak.fused) for peak in peaks],
-            "explicit / fused": [f"{peak.explicit / peak.fused:.1f}×" for peak in peaks],
-        },
-        hide_index=True,
+    table(
+        ["T", "explicit", "fused", "explicit / fused"],
+        [
+            [peak.T, format_bytes(peak.explicit), format_bytes(peak.fused), _ratio(peak)]
+            for peak in peaks
+        ],
         key="memory_table",
         alt="Peak memory of explicit attention and of the fused kernel for each T.",
     )
@@ -113,3 +112,7 @@ def _measure(lengths: tuple[int, ...], n_heads: int, d_head: int) -> list[PeakMe
 
     slot = _peaks(lengths, n_heads, d_head)
     return wait_for(slot, "Measuring memory", work, lane="memory")
+
+
+def _ratio(peak: PeakMemory) -> str:
+    return f"{peak.explicit / peak.fused:.1f}×"

@@ -11,7 +11,7 @@ from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.download_buttons import download_table
-from mha_viz.app.widgets.tables import facts
+from mha_viz.app.widgets.tables import facts, table
 from mha_viz.figures.cache_sizes import CacheSize, cache_sizes_figure, height
 from mha_viz.figures.text import format_bytes
 from mha_viz.lessons.counting import GPT2_SIZES, KNOWN_MODELS, ModelSize
@@ -81,10 +81,10 @@ def _table(sizes: Sequence[ModelSize], caches: Sequence[CacheSize], length: str)
     ]
     n_bytes = [[cache.actual, *cache.n_bytes] for cache in caches]
     rows = [[*config, *map(format_bytes, n)] for config, n in zip(configs, n_bytes, strict=True)]
-    st.dataframe(
-        dict(zip(columns, zip(*rows, strict=True), strict=True)),
-        column_config={name: st.column_config.Column(width=w) for name, w in COLUMNS.items()},
-        hide_index=True,
+    table(
+        columns,
+        rows,
+        widths=COLUMNS,
         key="known_models",
         height=35 * (len(rows) + 1) + 3,
         alt="Each model, its sizes, its cache, and its cache with MHA, GQA and MQA.",
