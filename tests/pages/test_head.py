@@ -66,7 +66,7 @@ def test_a_head_that_was_taken_out_is_said(part: str, monkeypatch: pytest.Monkey
     monkeypatch.setattr(parts, "kept_heads", lambda *_: [1, 2])
     test = page(look=part, at="L0H0")
     assert not test.exception
-    assert "L0 H0 was taken out of this model" in said(test)
+    assert "L0 H0 has been pruned from this model" in said(test)
 
 
 # --- why this weight ------------------------------------------------------------------------------
@@ -151,9 +151,9 @@ def test_a_press_on_a_pooled_cell_finds_the_strongest_pair_in_it() -> None:
     matrix = np.zeros((12, 12), dtype=np.float32)
     matrix[6, 5], matrix[7, 4] = 2.0, -3.0
     matrix[matrix == 0] = np.nan
-    assert cells.strongest_in(matrix, 6, 4, 2) == (7, 4)
-    assert cells.strongest_in(matrix, 0, 0, 2) == (0, 0)  # all of it is blank
-    assert cells.strongest_in(matrix, 6, 5, 1) == (6, 5)
+    assert cells.largest_in_block(matrix, 6, 4, 2) == (7, 4)
+    assert cells.largest_in_block(matrix, 0, 0, 2) == (0, 0)  # all of it is blank
+    assert cells.largest_in_block(matrix, 6, 5, 1) == (6, 5)
 
 
 def test_the_whole_of_a_long_text_is_shown_and_what_a_cell_is_said(bundled: Model) -> None:
@@ -194,7 +194,7 @@ def test_lines_are_the_weights_of_the_heads_named(bundled: Model) -> None:
 
 def test_all_heads_of_the_layer_are_one_press_away() -> None:
     test = page(look="Lines", at="L2H4")
-    next(b for b in test.button if b.label == "All heads of layer 2").click().run()
+    next(b for b in test.button if b.label == "Show all heads of layer 2").click().run()
     names = [head["name"] for head in component(test, "lines")["heads"]]
     assert names == ["L2 H4", *[f"L2 H{h}" for h in (0, 1, 2, 3, 5)]]
 
@@ -207,24 +207,24 @@ def test_no_line_above_the_threshold_is_said() -> None:
 
 
 def test_too_many_lines_are_capped_with_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "SENT", 10)
+    monkeypatch.setattr(lines, "MOST_LINES", 10)
     test = page(look="Lines", at=AT, threshold="0.0", most="8")
     sent = component(test, "lines")
     assert sum(len(unpacked(head["lines"])) for head in sent["heads"]) == 10
-    assert re.search(r"\d+ weights qualify; the 10 largest are here, down to 0\.\d\d", said(test))
+    assert re.search(r"\d+ weights qualify. Showing the 10 largest, down to 0\.\d\d", said(test))
 
 
 def test_at_rest_the_strongest_are_drawn_and_the_page_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lines, "AT_REST", 12)
+    monkeypatch.setattr(lines, "MOST_AT_REST", 12)
     test = page(look="Lines", at=AT, beside=["L0H1"])
     heads = component(test, "lines")["heads"]
     assert sum(head["at_rest"] for head in heads) == 12
     shown = [w for head in heads for *_, w in unpacked(head["lines"])[: head["at_rest"]]]
     hidden = [w for head in heads for *_, w in unpacked(head["lines"])[head["at_rest"] :]]
     assert min(shown) >= max(hidden)
-    assert "the 12 strongest at rest" in html(test)
+    assert "of which the 12 strongest are drawn until a token is highlighted" in html(test)
 
 
 def test_the_table_says_the_same_as_the_lines(bundled: Model) -> None:
@@ -305,7 +305,7 @@ def test_the_lines_can_be_taken_away_with_their_numbers(bundled: Model) -> None:
             key = int(row.argmax())
             told = found.get((f"L{layer} H{head}", query, key), 0.0)
             assert told == pytest.approx(row[key] if row[key] >= 0.2 else 0.0, abs=1e-6)
-    assert "PNG and SVG: the buttons under the drawing." in [c.value for c in test.caption]
+    assert "For PNG and SVG, use the buttons below the figure." in [c.value for c in test.caption]
 
 
 # --- the sink -------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What the Head page is made of: one module for each of its parts."""
+"""The Head page: one head in detail, and several heads as lines."""
 
 from mha_viz.app.messages import problem
 from mha_viz.app.pages.head import dot_product, lines, sink, values
@@ -15,9 +15,9 @@ PARTS = {
 
 
 def show(view: View) -> None:
-    """The chosen part; a head that was taken out of its model has nothing to show."""
+    """The selected tab, unless the selected head has been pruned."""
     part = choose_part(PARTS, "look")
     if view.head not in kept_heads(view.trace, view.layer):
-        problem(f"{view.at.label} was taken out of this model. Choose another head.")
+        problem(f"{view.at.label} has been pruned from this model. Choose another head.")
         return
     PARTS[part](view)

@@ -20,7 +20,7 @@ import { hideTooltip, pooledNote, showTooltip } from "../../browser/tooltip.js";
  * What cells.py sends; figures are named by their keys.
  * @typedef {object} Data
  * @property {string[]} maps figures with a cell for each query and key
- * @property {string[]} rungs figures with a bar for each key
+ * @property {string[]} bars figures with a bar for each key
  * @property {number} block tokens a side of a cell
  * @property {number} query
  * @property {number | null} key
@@ -51,7 +51,7 @@ class Cells {
   update(data) {
     this.data = data;
     this.outbox.upToDate(data.ack);
-    this.figures.follow([...data.maps, ...data.rungs].map((name) => (
+    this.figures.follow([...data.maps, ...data.bars].map((name) => (
       [name, `.st-key-${name} .js-plotly-plot`]
     )));
     this.marks.request();

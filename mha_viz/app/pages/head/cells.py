@@ -1,4 +1,4 @@
-"""Which query and which key: two numbers, and a press on a cell or on a rung."""
+"""The query and the key of the Head page: two inputs, and clicks on the figures of both."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,74 +14,81 @@ from mha_viz.app.widgets import explained
 from mha_viz.figures.window import whole
 from mha_viz.trace import Array
 
-_HERE = Path(__file__).parent
 _cells = st.components.v2.component(
     "mha_viz_cells",
     html='<div class="cells"\n aria-hidden="true"></div>',
-    js=component_code(_HERE / "cells.js"),
+    js=component_code(Path(__file__).parent / "cells.js"),
 )
+COLOURS = ("query", "page", "ink", "surface")  # of the theme, that the browser needs
 Values = Callable[[], Array]
 
 
 def query_input(view: View) -> int:
-    """The query: the pinned token of all pages, as a number."""
+    """The query, which is the selected token of every page."""
     st.session_state["query"] = view.token
     explained.number_input(
-        "Query i", 0, view.trace.n_tokens - 1, key="query", on_change=_asks, width=130,
-        help="The position that looks; a press on a token of the strip chooses it too",
-    )  # fmt: skip
+        "Query i",
+        0,
+        view.trace.n_tokens - 1,
+        key="query",
+        on_change=_on_query,
+        width=130,
+        help="Position of the token that looks. You can also click a token above.",
+    )
     return view.token
 
 
 def key_input(view: View, strongest: int) -> int:
-    """The key, which the link carries; without a choice it is the one of the largest weight."""
-    st.session_state["key"] = chosen = st.session_state.get("key_chosen")
+    """The key, which the link carries; the `strongest` one while none is selected."""
+    st.session_state["key"] = selected = st.session_state.get("key_chosen")
     explained.number_input(
-        "Key j", 0, view.trace.n_tokens - 1, None, key="key", on_change=_reads, width=210,
+        "Key j",
+        0,
+        view.trace.n_tokens - 1,
+        None,
+        key="key",
+        on_change=_on_key,
+        width=210,
         placeholder=f"{strongest} (strongest)",
-        help="The position that is looked at; a press on a cell or on a rung chooses it too",
-    )  # fmt: skip
-    return strongest if chosen is None else int(chosen)
+        help="Position of the token looked at. You can also click a cell or a bar.",
+    )
+    return strongest if selected is None else int(selected)
 
 
-def picks(
-    view: View, maps: Mapping[str, Values], *, key: int | None = None, rungs: Sequence[str] = ()
+def select_on_click(
+    view: View, maps: Mapping[str, Values], *, key: int | None = None, bars: Sequence[str] = ()
 ) -> None:
-    """Lets a press on a cell of `maps`, or on one of `rungs`, choose; and rings what is chosen.
+    """Lets clicks select a query and a key, and frames the selected ones.
 
-    Each map names its chart and the values that it draws, of which a pooled cell shows the largest.
+    `maps` are charts with a cell for each pair, by their keys, with the values that they draw;
+    `bars` are charts with a bar for each key.
     """
-    # What a press means is decided in a callback, before the page has run again.
+    # A click is handled in a callback, before the page has run again.
     st.session_state["cells_drawn"] = (dict(maps), _block(view))
     _cells(
         key="cells",
         data={
             "maps": list(maps),
-            "rungs": list(rungs),
+            "bars": list(bars),
             "block": _block(view),
             "query": view.token,
             "key": key,
             "tokens": list(view.trace.tokens),
             "trace_key": view.trace_key,
-            "colours": {
-                "query": view.theme.query,
-                "page": view.theme.page,
-                "ink": view.theme.ink,
-                "surface": view.theme.surface,
-            },
+            "colours": {name: getattr(view.theme, name) for name in COLOURS},
             "ack": st.session_state.get("cells_seq", 0),
         },
         on_pick_change=_on_pick,
     )
 
 
-def named(view: View, position: int) -> str:
-    """The token at a position, as HTML."""
+def token_html(view: View, position: int) -> str:
+    """The token at a position, with the position as a subscript."""
     return f"<b>{escaped(view.trace.tokens[position])}</b><sub>{position}</sub>"
 
 
-def strongest_in(values: Array, query: int, key: int, block: int) -> tuple[int, int]:
-    """Where the number of the largest size lies in the block that begins at (query, key)."""
+def largest_in_block(values: Array, query: int, key: int, block: int) -> tuple[int, int]:
+    """The pair with the largest magnitude in the block that starts at (query, key)."""
     part = np.abs(values[query : query + block, key : key + block])
     if not part.size or np.isnan(part).all():
         return query, key
@@ -93,18 +100,18 @@ def _block(view: View) -> int:
     return (view.window or whole(view.trace.n_tokens)).block
 
 
-def _asks() -> None:
-    _choose_query(int(st.session_state["query"]))
+def _on_query() -> None:
+    _select_query(int(st.session_state["query"]))
 
 
-def _reads() -> None:
+def _on_key() -> None:
     st.session_state["key_chosen"] = st.session_state["key"]
 
 
-def _choose_query(query: int) -> None:
+def _select_query(query: int) -> None:
     state = st.session_state
     state["token"] = query
-    state["focus_seq"] = state.get("focus_seq", 0) + 1  # so that the strip takes it over
+    state["focus_seq"] = state.get("focus_seq", 0) + 1  # so that the strip selects it too
 
 
 def _on_pick() -> None:
@@ -115,11 +122,9 @@ def _on_pick() -> None:
     state["cells_seq"] = int(pick.get("seq", 0))
     maps, block = state.get("cells_drawn", ({}, 1))
     key = int(pick.get("key", 0))
-    if "query" not in pick:
-        state["key_chosen"] = key
-        return
-    query = int(pick["query"])
-    if block > 1 and (values := maps.get(pick.get("map"))) is not None:
-        query, key = strongest_in(values(), query, key, block)
-    _choose_query(query)
+    if "query" in pick:
+        query = int(pick["query"])
+        if block > 1 and (values := maps.get(pick.get("map"))) is not None:
+            query, key = largest_in_block(values(), query, key, block)
+        _select_query(query)
     state["key_chosen"] = key

@@ -28,6 +28,7 @@ from mha_viz.export import Table
 from mha_viz.figures.cells import MAX_TICKS
 from mha_viz.figures.dot_product import dot_product_figure
 from mha_viz.figures.softmax_steps import SoftmaxRow, height, softmax_steps
+from mha_viz.figures.text import with_minus
 from mha_viz.trace import Array
 
 ORDERS = ["by dimension", "by magnitude"]
@@ -60,12 +61,12 @@ def show(view: View) -> None:
     _formula(product, row, key)
     _maps(view)
     maps = {f"why_{name}": partial(_values, view, name) for name in MAPS}
-    cells.picks(view, maps, key=key, rungs=["why_ladder"])
+    cells.select_on_click(view, maps, key=key, bars=["why_softmax"])
 
 
 def _pair(view: View, row: Row, key: int) -> None:
     """The pair of tokens, its score, its weight and the rank of that weight."""
-    score = _signed(f"{row.scores[key]:.3f}")
+    score = with_minus(f"{row.scores[key]:.3f}")
     if key > row.query:
         result = f"score {score}, but the key comes after the query: masked, weight <b>0</b>."
     else:
@@ -73,7 +74,7 @@ def _pair(view: View, row: Row, key: int) -> None:
         n_keys = row.query + 1
         of_keys = f"rank {rank:,} of {n_keys:,} keys" if n_keys > 1 else "the only key"
         result = f"score {score}, weight <b>{row.weights[key]:.4f}</b>, {of_keys}."
-    pair = f"{cells.named(view, row.query)} on {cells.named(view, key)}"
+    pair = f"{cells.token_html(view, row.query)} on {cells.token_html(view, key)}"
     explained.html(f'<div class="score why"><span>{pair}: {result}</span></div>')
 
 
@@ -89,17 +90,17 @@ def _product(view: View, product: DotProduct, query: int, key: int) -> None:
         f"Colours reach ±{top:.3g} for q and k, ±{top_product:.3g} for q × k. The line is the "
         f"running sum of the products; {largest}.",
     )
-    header, rows = _product_table(product, order)
+    table = _product_table(product, order)
     chart(
         dot_product_figure(product.q, product.k, order.tolist(), view.theme, sizes=view.sizes),
         key="why_product",
         height=390,
         name="dot-product",
-        table=lambda: (header, rows),
+        table=lambda: table,
         alt=f"q at position {query} times k at position {key}, {by}: the sum is "
         f"{product.total:.3f}; {largest}.",
     )
-    download_table("dot_product.csv", header, rows, label="Download elements (CSV)")
+    download_table("dot_product.csv", *table, label="Download elements (CSV)")
 
 
 def _product_table(product: DotProduct, order: Positions) -> Table:
@@ -114,7 +115,7 @@ def _largest(product: DotProduct) -> str:
     n = min(N_LARGEST, len(product.q))
     total = product.products[product.order(by_size=True)[:n]].sum()
     text = f"the {n} products of largest magnitude add up to {total:.2f} of {product.total:.2f}"
-    return _signed(text)
+    return with_minus(text)
 
 
 def _softmax(view: View, row: Row, key: int) -> None:
@@ -122,23 +123,23 @@ def _softmax(view: View, row: Row, key: int) -> None:
     caption(
         "Softmax of this query",
         "One row per key, largest weight first. Orange: selected key. "
-        f"max = {_signed(f'{row.largest:.3f}')}, the largest score.",
+        f"max = {with_minus(f'{row.largest:.3f}')}, the largest score.",
     )
-    rungs = _rungs(view, row, key)
-    header, rows = _softmax_table(view, row)
+    rows = _softmax_rows(view, row, key)
+    table = _softmax_table(view, row)
     chart(
-        softmax_steps(rungs, view.theme, selected=key, sizes=view.sizes),
-        key="why_ladder",
-        height=height(len(rungs)),
+        softmax_steps(rows, view.theme, selected=key, sizes=view.sizes),
+        key="why_softmax",
+        height=height(len(rows)),
         name="softmax",
-        table=lambda: (header, rows),
+        table=lambda: table,
         alt="; ".join(
-            f"{rung.label}: score {rung.score:.3f}, weight {rung.weight:.4f}"
-            for rung in rungs
-            if rung.score is not None
+            f"{step.label}: score {step.score:.3f}, weight {step.weight:.4f}"
+            for step in rows
+            if step.score is not None
         ),
     )
-    download_table("softmax_row.csv", header, rows, label="Download row (CSV)")
+    download_table("softmax_row.csv", *table, label="Download row (CSV)")
 
 
 def _softmax_table(view: View, row: Row) -> Table:
@@ -150,19 +151,19 @@ def _softmax_table(view: View, row: Row) -> Table:
     return ["key", "token", "score", "exp(score - max)", "weight", "masked"], rows
 
 
-def _rungs(view: View, row: Row, key: int) -> list[SoftmaxRow]:
+def _softmax_rows(view: View, row: Row, key: int) -> list[SoftmaxRow]:
     """The strongest keys, the selected one, all others together, and the sum."""
     scores, exps, weights, tokens = row.scores, row.exps, row.weights, view.trace.tokens
     shown = row.strongest(N_KEYS, also=key)
-    rungs = [
+    rows = [
         SoftmaxRow(tokens[j], j, float(scores[j]), float(exps[j]), float(weights[j]), j > row.query)
         for j in shown
     ]
     others = [j for j in range(row.query + 1) if j not in shown]
     if others:
         exp, weight = float(exps[others].sum()), float(weights[others].sum())
-        rungs.append(SoftmaxRow(f"{len(others)} more", None, None, exp, weight))
-    return [*rungs, SoftmaxRow("sum", None, None, float(exps.sum()), 1.0)]
+        rows.append(SoftmaxRow(f"{len(others)} more", None, None, exp, weight))
+    return [*rows, SoftmaxRow("sum", None, None, float(exps.sum()), 1.0)]
 
 
 def _formula(product: DotProduct, row: Row, key: int) -> None:
@@ -237,8 +238,3 @@ def _alt(view: View, name: str) -> str:
     title = "Masked scores" if name == "masked" else "Scores of every pair"
     low, high = np.nanmin(values), np.nanmax(values)
     return f"{title}, {T} queries by {T} keys, from {low:.2f} to {high:.2f}."
-
-
-def _signed(text: str) -> str:
-    """The text with minus signs in place of hyphens."""
-    return text.replace("-", "−")

@@ -78,7 +78,7 @@ def show(view: View) -> None:
         _shares(view, mode)
         explained.paragraph(WHY_THE_FIRST_TOKEN)
         explained.paragraph(HOW_TO_READ_IT)
-    cells.picks(view, {"sink_map": lambda: _values(view, mode)})
+    cells.select_on_click(view, {"sink_map": lambda: _values(view, mode)})
 
 
 def _map(view: View, mode: str) -> None:

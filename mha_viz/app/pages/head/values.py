@@ -40,7 +40,7 @@ def show(view: View) -> None:
     explain_maps(view)
     _first_token_shares(view)
     _formula(view)
-    cells.picks(
+    cells.select_on_click(
         view,
         {
             "values_weights": lambda: masked_pattern(view),
@@ -74,7 +74,7 @@ def _pair(view: View, query: int, key: int) -> None:
     else:
         weight, norm = masked_pattern(view)[query, key], norms(view)[key]
         result = f"weight {weight:.4f} × norm {norm:.3f} = <b>{weight * norm:.4f}</b>."
-    pair = f"{cells.named(view, query)} from {cells.named(view, key)}"
+    pair = f"{cells.token_html(view, query)} from {cells.token_html(view, key)}"
     explained.html(f'<div class="score"><span>{pair}: {result}</span></div>')
 
 

@@ -1,7 +1,7 @@
-"""The Lines part: what several heads look at, as lines between two rows of tokens."""
+"""The Lines tab: what several heads look at, as lines between two rows of tokens."""
 
 import base64
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,138 +39,179 @@ _lines = st.components.v2.component(
     css=(_HERE / "lines.css").read_text(encoding="utf-8"),
     js=component_code(_HERE / "lines.js"),
 )
-HEADS = 8  # as many as there are colours that can be told apart
-ROW = 8  # lines of a token and a head, at most
-SENT = 20_000  # lines of all heads that can light up
-AT_REST = 3_000  # of them, drawn while none is lit; more would be one grey area, and slow
-LISTED = 40  # lines of the table
-NAMED = 3  # lines of the sentence that tells the drawing
+MOST_HEADS = 8  # as many as there are colours that can be told apart
+MOST_PER_TOKEN = 8  # lines, for each head
+MOST_LINES = 20_000  # of all heads
+MOST_AT_REST = 3_000  # drawn while no token is highlighted; more would be slow, and one grey area
+N_LISTED = 40  # lines in the table
+N_READ_OUT = 3  # lines in the alt text
 DIRECTIONS = ["vertical", "horizontal"]
-HEADER = ["head", "from", "token from", "to", "token to", "weight"]
+HEADER = ["head", "from", "from token", "to", "to token", "weight"]
+Row = tuple[str, int, str, int, str, float]  # as HEADER says
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Which lines are drawn, and in which direction."""
+
+    direction: str
+    threshold: float
+    most_per_token: int
+
+    @property
+    def is_vertical(self) -> bool:
+        """Whether the rows of tokens stand left and right."""
+        return self.direction == DIRECTIONS[0]
 
 
 def show(view: View) -> None:
-    """Switches, lines, and the strongest of them as a table."""
-    heads = _heads(view)
-    direction, threshold, most = _switches()
-    found = [
-        _of_head(view.trace_key, layer, head, most, threshold, _view=view) for layer, head in heads
-    ]
-    there = sum(map(len, found))
-    sent = dot_product.strongest(found, SENT)
-    n = sum(map(len, sent))
-    caption(
-        "Lines",
-        f"{'left' if direction == 'vertical' else 'above'} looks from, "
-        f"{'right' if direction == 'vertical' else 'below'} looks at. A line is one weight of at "
-        f"least {threshold:.2f}, of each token and head the {most} largest: stronger for a larger "
-        f"weight (√), in the colour of its head. {n:,} line{'s' * (n != 1)}"
-        + (f"; the {AT_REST:,} strongest at rest, all of a token that is lit." if n > AT_REST
-           else "."),
-    )  # fmt: skip
-    if n < there:
-        notice(
-            f"{there:,} weights qualify; the {n:,} largest are here, down to "
-            f"{min(float(one.weights[-1]) for one in sent if len(one)):.2f}. A higher threshold "
-            "or fewer lines a token leaves none out."
-        )
-    if not n:
-        explained.note(f"No weight reaches {threshold:.2f}: lower the threshold.")
-    if direction == DIRECTIONS[0]:
+    """The settings, the lines, and the strongest of them as a table."""
+    heads = _choose_heads(view)
+    settings = _choose_settings()
+    qualifying = [_lines_of(view, head, settings) for head in heads]
+    lines = dot_product.strongest(qualifying, MOST_LINES)
+    _explain(lines, settings, n_qualifying=sum(map(len, qualifying)))
+    if settings.is_vertical:
         left, right = st.columns([3, 2], gap="medium")
     else:
         left, right = st.container(), st.container()
+    rows = _rows(view, heads, lines)
     with left:
-        _draw(view, heads, sent, direction)
-    rows = _rows(view, heads, sent)
+        _draw(view, heads, lines, settings)
     with right:
         _table(rows)
-    named = [(Head(layer, head).label, one) for (layer, head), one in zip(heads, sent, strict=True)]
+    labels = [head.label for head in heads]
     export_only(
         lambda: head_view(
-            named, view.trace.tokens, view.theme, upright=direction == DIRECTIONS[0],
+            list(zip(labels, lines, strict=True)),
+            view.trace.tokens,
+            view.theme,
+            upright=settings.is_vertical,
             sizes=view.sizes,
         ),
-        key="lines", alt=f"Lines of {', '.join(name for name, _ in named)}: {_told(rows)}.",
-        table=lambda: (HEADER, rows),
-    )  # fmt: skip
+        key="lines",
+        alt=f"Lines of {', '.join(labels)}: {_read_out(rows)}.",
+        table=lambda: (HEADER, [list(row) for row in rows]),
+    )
 
 
-def _heads(view: View) -> list[Head]:
-    """The chosen head, and those beside it that the link carries."""
-    trace = view.trace
+def _choose_heads(view: View) -> list[Head]:
+    """The selected head, and the heads that are added to it, which the link carries."""
+    trace, state = view.trace, st.session_state
     options = [Head(i, h).key for i in range(trace.n_layers) for h in kept_heads(trace, i)]
-    state = st.session_state
-    if gone := [name for name in state.get("beside") or [] if name not in options]:
-        state["beside"] = [name for name in state["beside"] if name in options]
-        notice(f"{view.about.name} has no {', '.join(gone[:5])}: left out of the lines.")
+    if unknown := [key for key in state.get("beside") or [] if key not in options]:
+        state["beside"] = [key for key in state["beside"] if key in options]
+        notice(f"{view.about.name} has no {', '.join(unknown[:5])}. Showing the other heads.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        beside = explained.multiselect(
-            f"Heads beside {view.at.label}", options, key="beside",
-            bind="query-params", max_selections=HEADS - 1, placeholder="of any layer, up to 7",
-        )  # fmt: skip
-        layer = _around(view)
-        st.button(
-            f"{'All' if len(layer) == len(kept_heads(trace, view.layer)) else len(layer)} heads of "
-            f"layer {view.layer}",
-            on_click=_beside, args=([Head(i, h).key for i, h in layer if h != view.head],),
-            key="lines_layer",
-        )  # fmt: skip
-    check_link("beside", beside)
-    named = dict.fromkeys([view.at.key, *beside])
-    return [Head.parse(name) for name in named][:HEADS]
+        added = explained.multiselect(
+            f"Heads besides {view.at.label}",
+            options,
+            key="beside",
+            bind="query-params",
+            max_selections=MOST_HEADS - 1,
+            placeholder=f"up to {MOST_HEADS - 1}, from any layer",
+        )
+        _layer_button(view)
+    check_link("beside", added)
+    keys = dict.fromkeys([view.at.key, *added])
+    return [Head.parse(key) for key in keys][:MOST_HEADS]
 
 
-def _around(view: View) -> list[Head]:
-    """The heads of the chosen one's layer, from it on where there are too many."""
+def _layer_button(view: View) -> None:
+    """A button that shows the heads of the selected layer, from the selected one on if too many."""
     kept = kept_heads(view.trace, view.layer)
-    if len(kept) > HEADS:
-        at = kept.index(view.head)
-        kept = (kept + kept)[at : at + HEADS]
-    return [Head(view.layer, head) for head in kept]
+    first = kept.index(view.head) if len(kept) > MOST_HEADS else 0
+    shown = [*kept, *kept][first : first + min(len(kept), MOST_HEADS)]
+    number = "all" if len(shown) == len(kept) else len(shown)
+    others = [Head(view.layer, head).key for head in shown if head != view.head]
+    label = f"Show {number} heads of layer {view.layer}"
+    st.button(label, on_click=_add_heads, args=(others,), key="lines_layer")
 
 
-def _beside(names: list[str]) -> None:
-    st.session_state["beside"] = names
+def _add_heads(keys: list[str]) -> None:
+    st.session_state["beside"] = keys
 
 
-def _switches() -> tuple[str, float, int]:
-    """Direction, threshold, and lines of a token."""
+def _choose_settings() -> Settings:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        direction = segmented_control("Tokens", DIRECTIONS, DIRECTIONS[0], "direction")
+        direction = segmented_control("Direction", DIRECTIONS, DIRECTIONS[0], "direction")
         threshold = explained.slider(
-            "Threshold", 0.0, 1.0, 0.05, 0.01, key="threshold", bind="query-params", width=220,
-            help="Weights below it have no line",
-        )  # fmt: skip
+            "Threshold",
+            0.0,
+            1.0,
+            0.05,
+            0.01,
+            key="threshold",
+            bind="query-params",
+            width=220,
+            help="The smallest weight that gets a line",
+        )
         most = explained.slider(
-            "Lines of a token", 1, ROW, 4, key="most", bind="query-params", width=180,
-            help="Of each head, the largest weights of each token that looks",
-        )  # fmt: skip
-    for name, value in {"threshold": threshold, "most": most}.items():
-        check_link(name, str(value))
-    return direction, float(threshold), int(most)
+            "Lines per token",
+            1,
+            MOST_PER_TOKEN,
+            4,
+            key="most",
+            bind="query-params",
+            width=180,
+            help="How many of its largest weights are drawn, for each head",
+        )
+    check_link("threshold", str(threshold))
+    check_link("most", str(most))
+    return Settings(direction, float(threshold), int(most))
+
+
+def _lines_of(view: View, head: Head, settings: Settings) -> Lines:
+    most, threshold = settings.most_per_token, settings.threshold
+    return _cached_lines(view.trace_key, *head, most, threshold, _view=view)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _of_head(
+def _cached_lines(
     trace_key: str, layer: int, head: int, most: int, threshold: float, *, _view: View
 ) -> Lines:
     pattern = models.pattern(trace_key, layer, head, _view.trace)
     return dot_product.lines(pattern, most=most, threshold=threshold)
 
 
-def _draw(view: View, heads: list[Head], sent: list[Lines], direction: str) -> None:
-    at_rest = dot_product.strongest(sent, AT_REST)
+def _explain(lines: list[Lines], settings: Settings, *, n_qualifying: int) -> None:
+    """What the lines show, and which of the qualifying weights are drawn."""
+    n, threshold = sum(map(len, lines)), settings.threshold
+    sides = ("left", "right") if settings.is_vertical else ("upper", "lower")
+    at_rest = (
+        f", of which the {MOST_AT_REST:,} strongest are drawn until a token is highlighted"
+        if n > MOST_AT_REST
+        else ""
+    )
+    caption(
+        "Lines",
+        f"The {sides[0]} token looks at the {sides[1]} one. Each line is a weight of at least "
+        f"{threshold:.2f}; up to {settings.most_per_token} lines per token and head. Larger "
+        "weights are stronger (√ scale); colour shows the head. "
+        f"{n:,} line{'s' * (n != 1)}{at_rest}.",
+    )
+    if n < n_qualifying:
+        least = min(float(of_head.weights[-1]) for of_head in lines if len(of_head))
+        notice(
+            f"{n_qualifying:,} weights qualify. Showing the {n:,} largest, down to {least:.2f}. "
+            "Raise the threshold or lower the lines per token to see all that qualify."
+        )
+    if not n:
+        explained.note(f"No weight reaches {threshold:.2f}. Lower the threshold.")
+
+
+def _draw(view: View, heads: list[Head], lines: list[Lines], settings: Settings) -> None:
+    at_rest = dot_product.strongest(lines, MOST_AT_REST)
     _lines(
         key="lines",
         data={
             "tokens": list(view.trace.tokens),
             "trace_key": view.trace_key,
             "heads": [
-                {"name": Head(layer, head).label, "lines": pack(one), "at_rest": len(few)}
-                for (layer, head), one, few in zip(heads, sent, at_rest, strict=True)
+                {"name": head.label, "lines": pack(of_head), "at_rest": len(shown)}
+                for head, of_head, shown in zip(heads, lines, at_rest, strict=True)
             ],
-            "direction": direction,
+            "direction": settings.direction,
             "pinned": _pinned(view),
             "stage": view.stage,
             "palettes": {name: asdict(theme) for name, theme in THEMES.items()},
@@ -180,14 +221,14 @@ def _draw(view: View, heads: list[Head], sent: list[Lines], direction: str) -> N
     )
 
 
-def pack(found: Lines) -> str:
-    """Queries, keys and weights x 65,535, one kind after the other, as base64 of 16-bit numbers."""
-    numbers = np.concatenate([found.queries, found.keys, np.rint(found.weights * 65535)])
+def pack(lines: Lines) -> str:
+    """All queries, then all keys, then all weights × 65,535, as base64 of 16-bit numbers."""
+    numbers = np.concatenate([lines.queries, lines.keys, np.rint(lines.weights * 65535)])
     return base64.b64encode(numbers.astype("<u2").tobytes()).decode("ascii")
 
 
 def _pinned(view: View) -> dict[str, Any] | None:
-    """The token that is lit until another is pointed at: that of the link, on the side it says."""
+    """The token of the link and its side, highlighted while the user points at no other."""
     if st.session_state.get("token") is None:
         return None
     return {"at": view.token, "side": st.session_state.get("side") or "query"}
@@ -201,34 +242,41 @@ def _on_pin() -> None:
     state["lines_seq"] = int(pin.get("seq", 0))
     pinned = pin.get("pinned")
     state["token"] = int(pinned["at"]) if isinstance(pinned, dict) else None
-    of_keys = isinstance(pinned, dict) and pinned.get("side") == "key"
-    state["side"] = "key" if of_keys else None
+    is_key = isinstance(pinned, dict) and pinned.get("side") == "key"
+    state["side"] = "key" if is_key else None
 
 
-def _rows(view: View, heads: list[Head], sent: list[Lines]) -> list[list[Any]]:
-    """A row for each line, the strongest first, under HEADER."""
+def _rows(view: View, heads: list[Head], lines: list[Lines]) -> list[Row]:
+    """A row for each line, the strongest first."""
     tokens = view.trace.tokens
-    lines = [
-        (float(weight), Head(layer, head).label, int(i), int(j))
-        for (layer, head), one in zip(heads, sent, strict=True)
-        for i, j, weight in zip(one.queries, one.keys, one.weights, strict=True)
+    rows = [
+        (head.label, int(i), tokens[i], int(j), tokens[j], round(float(weight), 6))
+        for head, of_head in zip(heads, lines, strict=True)
+        for i, j, weight in zip(of_head.queries, of_head.keys, of_head.weights, strict=True)
     ]
-    lines.sort(key=lambda line: -line[0])
-    return [[name, i, tokens[i], j, tokens[j], round(weight, 6)] for weight, name, i, j in lines]
+    return sorted(rows, key=lambda row: -row[-1])
 
 
-def _told(rows: list[list[Any]]) -> str:
-    """The strongest lines in words; the first token has no choice."""
-    strongest = [row for row in rows if row[1]][:NAMED]
-    words = [f"{a} ({i}) looks at {b} ({j}) {w:.2f}" for _, i, a, j, b, w in strongest]
-    return ", ".join(words) or "none from token 1 on"
+def _without_token_0(rows: list[Row]) -> list[Row]:
+    """The rows of the tokens that can look at more than themselves."""
+    return [row for row in rows if row[1]]
 
 
-def _table(rows: list[list[Any]]) -> None:
-    """The same lines in words, the strongest first, and all of them as a file."""
-    listed = [row for row in rows if row[1]][:LISTED]
+def _read_out(rows: list[Row]) -> str:
+    strongest = _without_token_0(rows)[:N_READ_OUT]
+    lines = [f"{a} ({i}) looks at {b} ({j}) {weight:.2f}" for _, i, a, j, b, weight in strongest]
+    return ", ".join(lines) or "none except from token 0"
+
+
+def _table(rows: list[Row]) -> None:
+    """The strongest lines as a table, and all of them as a file."""
+    listed = _without_token_0(rows)[:N_LISTED]
     if listed:
-        many = f"{len(listed)} strongest lines" if len(listed) > 1 else "one line"
-        caption("In words", f"the {many}, from token 1 on.")
-        table(HEADER, listed, height=min(430, 38 + 35 * len(listed)))
-    download_table("lines.csv", HEADER, rows, label="Lines as CSV")
+        n = len(listed)
+        caption(
+            "Strongest lines",
+            f"{n} line{'s' * (n != 1)}, largest weight first, without token 0, which can only look "
+            "at itself.",
+        )
+        table(HEADER, listed, height=min(430, 38 + 35 * n))
+    download_table("lines.csv", HEADER, rows, label="Download lines (CSV)")
