@@ -286,7 +286,7 @@ def test_a_picture_that_changed_is_the_one_that_its_link_opens(visit: Opener) ->
     one.page.mouse.down()
     one.page.mouse.move(x1, y1, steps=5)
     one.page.mouse.up()
-    expect(one.page.get_by_role("button", name="Whole pattern")).to_be_visible()
+    expect(one.page.get_by_role("button", name="Reset zoom")).to_be_visible()
     seen = []
 
     def compare() -> None:
@@ -301,7 +301,7 @@ def test_a_picture_that_changed_is_the_one_that_its_link_opens(visit: Opener) ->
     one.page.locator("body").press("ArrowRight")
     expect(one.page.locator(".lead b")).to_have_text("L0 H1")
     compare()
-    one.page.get_by_role("button", name="Whole pattern").click()
+    one.page.get_by_role("button", name="Reset zoom").click()
     one.page.wait_for_function("!location.search.includes('window=')")
     compare()
     one.type("Hello")
@@ -442,7 +442,7 @@ def test_a_long_text_is_pooled_and_becomes_exact_when_zoomed(visit: Opener, bund
     one = visit().open(text=text, at="L2H5")
     n = bundled.trace(text).n_tokens
     assert n > 512
-    expect(one.page.get_by_text("each cell is the largest weight of")).to_be_visible()
+    expect(one.page.get_by_text("each cell shows the largest weight in a")).to_be_visible()
     one.page.locator(MAP).scroll_into_view_if_needed()
     start, end = one.at(MAP, 100, 120), one.at(MAP, 160, 180)
     one.page.mouse.move(*start)
@@ -451,15 +451,15 @@ def test_a_long_text_is_pooled_and_becomes_exact_when_zoomed(visit: Opener, bund
     one.page.mouse.up()
     one.page.wait_for_function("location.search.includes('window=')")
     one.settle()
-    assert one.page.get_by_text("each cell is the largest weight of").count() == 0
+    assert one.page.get_by_text("each cell shows the largest weight in a").count() == 0
     shape = one.page.evaluate(f"document.querySelector('{MAP}')._fullData[0].z.length")
     assert 40 < shape < 90
     pattern = bundled.trace(text).pattern(2, 5)
     one.hover(MAP, 130, 150)
     expect(one.page.locator("#mha-viz-tip")).to_contain_text(f"{pattern[150, 130]:.3f}")
-    one.page.get_by_role("button", name="Whole pattern").click()
+    one.page.get_by_role("button", name="Reset zoom").click()
     one.page.wait_for_function("!location.search.includes('window=')")
-    expect(one.page.get_by_text("each cell is the largest weight of")).to_be_visible()
+    expect(one.page.get_by_text("each cell shows the largest weight in a")).to_be_visible()
 
 
 def test_the_scheme_may_change_while_the_page_is_open(visit: Opener) -> None:
