@@ -1,8 +1,10 @@
 """The Compare page: how each head changes with another text, another model or ablated heads."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 import streamlit as st
 
 from mha_viz import pruning
@@ -261,17 +263,8 @@ def _pattern(view: View, key: str, side: str, pattern: Array, tokens: list[str])
         f"{view.at.label}, {escaped(side)}",
         "Each row shows what one aligned token looks at, among aligned tokens. Colour: √ weight.",
     )
-    figure = matrix_heatmap(
-        _blank_after_query(pattern),
-        view.theme,
-        rows="from",
-        columns="to",
-        weights=True,
-        both=True,
-        tokens=tokens,
-        sizes=view.sizes,
-        most_labels=10 if view.stage else 16,
-    )
+    most_labels = 10 if view.stage else 16
+    figure = _heatmap(view, pattern, tokens, weights=True, most_labels=most_labels)
     alt = f"Pattern of {view.at.label}: {side}, {len(tokens)} aligned tokens."
     chart(figure, key=f"pattern {key}", height=330, alt=alt)
 
@@ -283,22 +276,15 @@ def _difference(view: View, other: OtherSide, difference: Array, tokens: list[st
         f"“{escaped(other.name)}” minus “{escaped(other.first_name)}”. Rows look at columns. "
         f"Orange: more weight. Blue: less. The largest change is {largest:.2f}.",
     )
-    figure = matrix_heatmap(
-        _blank_after_query(difference),
-        view.theme,
-        rows="from",
-        columns="to",
-        both=True,
-        tokens=tokens,
-        top=max(largest, LEAST_TOP),
-        most_labels=14 if view.stage else 20,
-        sizes=view.sizes,
-    )
+    top, most_labels = max(largest, LEAST_TOP), 14 if view.stage else 20
+    figure = _heatmap(view, difference, tokens, top=top, most_labels=most_labels)
     alt = f"Difference of the patterns of {view.at.label}, at most {largest:.3f}."
     chart(figure, key="difference", height=420, alt=alt)
     download_matrix("difference.csv", difference.astype(np.float32), rows=tokens)
 
 
-def _blank_after_query(values: Array) -> Array:
-    out: Array = np.where(np.tri(len(values), dtype=bool), values, np.float32(np.nan))
-    return out
+def _heatmap(view: View, values: Array, tokens: list[str], **options: Any) -> go.Figure:
+    """The values `[n, n]` of aligned tokens, blank where the key comes after the query."""
+    visible = np.where(np.tri(len(values), dtype=bool), values, np.float32(np.nan))
+    options |= {"rows": "from", "columns": "to", "both": True, "tokens": tokens}
+    return matrix_heatmap(visible, view.theme, sizes=view.sizes, **options)
