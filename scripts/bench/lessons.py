@@ -155,7 +155,7 @@ def training(T: int) -> Sent:
     steps = np.arange(0, 5001, 50, dtype=np.float32)
     found = [
         LossCurve(name, steps, *_random(2, 5, len(steps)).astype(np.float32))
-        for name in ("1 head of 32", "4 heads of 8")
+        for name in ("1 head × 32", "4 heads × 8")
     ]
     return figure(loss_curves(found, 4.17, 5000, LIGHT), 570, 420, GIVEN)
 

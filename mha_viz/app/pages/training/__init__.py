@@ -1,12 +1,11 @@
-"""The Training page: what is trained, on which text, and how far it has come."""
+"""The Training page: two character-level models trained side by side, in curves and patterns."""
 
-from mha_viz.app.pages.training import page
+from mha_viz.app.pages.training import board, settings
 from mha_viz.app.view import View
+from mha_viz.app.widgets.caption import about
 
 
 def show(view: View) -> None:
-    """The settings, the buttons, and the training as it goes on."""
-    page.lead()
-    plan = page.choices()
-    page.controls(plan)
-    page.board(view, plan)
+    """The settings, the buttons, and the training while it runs."""
+    about("Training", "One head or several: two character-level models trained side by side")
+    board.show(view, settings.select_plan())
