@@ -43,6 +43,11 @@ def texts(chart: dict) -> list[list[str]]:
     return [[row[x] for x in sorted(row)] for _, row in sorted(rows.items())]
 
 
+def values(array: dict) -> np.ndarray:
+    """A typed array as a figure sends it."""
+    return np.frombuffer(base64.b64decode(array["bdata"]), dtype=array["dtype"])
+
+
 def name(model: Model, token: int) -> str:
     return model.read([int(token)])[0].label
 
@@ -53,19 +58,19 @@ def _here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("part", ["Every position", "Logit lens", "Generate"])
-def test_every_part_opens_from_a_link_without_a_word_of_complaint(part: str) -> None:
+def test_every_tab_opens_from_a_link_without_a_message(part: str) -> None:
     test = page(expects=part)
     assert not test.exception
     assert said(test) == ""
     assert " ".join(alts(test)), "each chart is told in words"
 
 
-def test_a_part_that_is_not_there_gets_a_word() -> None:
+def test_an_unknown_tab_in_a_link_gets_a_warning() -> None:
     assert "expects = Nowhere" in said(page(expects="Nowhere"))
 
 
 @pytest.mark.parametrize("position", range(17))
-def test_the_sentence_under_the_lens_says_when_its_last_word_came_first(
+def test_the_sentence_under_the_lens_says_where_the_final_choice_is_on_top(
     bundled: Model, position: int
 ) -> None:
     ids = bundled.trace(DEFAULT).token_ids
@@ -86,7 +91,7 @@ def test_the_sentence_under_the_lens_says_when_its_last_word_came_first(
 # --- every position -------------------------------------------------------------------------------
 
 
-def test_every_position_names_what_the_model_expects_and_what_follows(bundled: Model) -> None:
+def test_every_position_shows_the_prediction_and_the_actual_next_token(bundled: Model) -> None:
     ids = bundled.trace(DEFAULT).token_ids
     found = join(list(predict(bundled, ids)))
     test = page(likeliest="3")
@@ -103,18 +108,18 @@ def test_every_position_names_what_the_model_expects_and_what_follows(bundled: M
     assert f"perplexity <b>{math.exp(loss):,.1f}</b>" in html(test)
 
 
-def test_the_frames_are_around_the_tokens_that_follow(bundled: Model) -> None:
+def test_the_actual_next_tokens_are_outlined(bundled: Model) -> None:
     ids = bundled.trace(DEFAULT).token_ids
     found = join(list(predict(bundled, ids)))
     chart = figures(page(likeliest="10"))[-1]
-    frames = next(trace for trace in chart["data"] if trace.get("mode") == "lines")
-    corners = [(x, y) for x, y in zip(frames["x"], frames["y"], strict=True) if x is not None]
-    framed = {(round(x + 0.47), round(y + 0.47)) for x, y in corners[::5]}
+    outlines = next(trace for trace in chart["data"] if trace.get("mode") == "lines")
+    x, y = (values(outlines[axis])[::6] for axis in "xy")  # four corners, the first again, a gap
+    outlined = {(round(left + 0.47), round(top + 0.47)) for left, top in zip(x, y, strict=True)}
     ranked = {(i, rank - 1) for i, rank in enumerate(found.ranks.tolist()) if 1 <= rank <= 10}
-    assert framed == ranked
+    assert outlined == ranked
 
 
-def test_a_long_text_is_drawn_around_the_pinned_token_and_says_so(bundled: Model) -> None:
+def test_a_long_text_is_drawn_around_the_selected_token_and_says_so(bundled: Model) -> None:
     n = bundled.trace(LONG).n_tokens
     test = page(text=LONG, token="100")
     assert not test.exception
@@ -126,7 +131,7 @@ def test_a_long_text_is_drawn_around_the_pinned_token_and_says_so(bundled: Model
     assert f"Showing positions {n - 18} to {n - 1}" in html(finished(test.run()))
 
 
-def test_the_least_expected_token_can_be_gone_to(bundled: Model) -> None:
+def test_a_click_goes_to_the_most_surprising_token(bundled: Model) -> None:
     found = join(list(predict(bundled, bundled.trace(LONG).token_ids)))
     worst = int(np.nanargmax(found.losses))
     test = page(text=LONG)
@@ -171,15 +176,11 @@ def test_the_colour_of_the_lens_is_the_probability_that_it_names(
     }[colour]
     chart = figures(page(expects="Logit lens", lens_colour=colour))[-1]
     cells = next(trace for trace in chart["data"] if trace["type"] == "heatmap")
-    drawn = np.frombuffer(_bytes(cells["z"]), dtype="<f4").reshape(wanted.shape)
+    drawn = values(cells["z"]).reshape(wanted.shape)
     np.testing.assert_allclose(drawn, np.sqrt(wanted), atol=1e-6)
     lines = cells["hovertext"][4][16].split("<br>")
     assert len(lines) == 1 + 5
     assert lines[0] == "after L3, at ·golden (16)"
-
-
-def _bytes(array: dict) -> bytes:
-    return base64.b64decode(array["bdata"])
 
 
 # --- go on ----------------------------------------------------------------------------------------
@@ -199,7 +200,7 @@ def test_the_steps_are_those_of_the_model(bundled: Model) -> None:
     assert f"top-p, {step.n_possible} candidate" in words
     assert "This step computed 1 token and read 19 from the cache." in words
     chart = figures(test)[-1]
-    assert [bars["name"] for bars in chart["data"]] == ["the model", "drawn from"]
+    assert [bars["name"] for bars in chart["data"]] == ["model", "sampled from"]
     for bars, values in zip(chart["data"], (step.p_model, step.p_sampling), strict=True):
         np.testing.assert_allclose(bars["x"], values, atol=1e-6)
     assert chart["layout"]["shapes"][0]["y0"] == pytest.approx(
@@ -207,7 +208,7 @@ def test_the_steps_are_those_of_the_model(bundled: Model) -> None:
     )
 
 
-def test_the_attention_of_the_step_is_that_of_the_chosen_head(bundled: Model) -> None:
+def test_the_attention_of_a_step_is_that_of_the_selected_head(bundled: Model) -> None:
     ids = bundled.trace(DEFAULT).token_ids
     step = next(continue_text(bundled, ids, 1))
     weights = attention_row(bundled, step, 2, 5)
@@ -230,7 +231,7 @@ def test_the_same_link_is_the_same_text_and_another_seed_is_another() -> None:
     assert text("1").startswith(DEFAULT)
 
 
-def test_words_of_ones_own_are_asked_one_by_one(bundled: Model) -> None:
+def test_a_continuation_of_ones_own_is_scored_token_by_token(bundled: Model) -> None:
     ids = bundled.trace(DEFAULT).token_ids
     given, _ = bundled.encode(" ring and a crown.")
     made = list(score_continuation(bundled, ids, given))
@@ -256,7 +257,7 @@ def test_the_continuation_becomes_the_text_of_every_page() -> None:
     assert not test.exception
 
 
-def test_the_end_of_the_positions_is_told(bundled: Model) -> None:
+def test_a_full_context_is_reported(bundled: Model) -> None:
     text = "king " * 1020
     n = bundled.trace(text).n_tokens
     assert n < 1024
@@ -269,14 +270,14 @@ def test_the_end_of_the_positions_is_told(bundled: Model) -> None:
     assert not test.exception
 
 
-def test_a_link_that_asks_for_what_is_not_there_gets_a_word() -> None:
+def test_unavailable_values_in_a_link_get_a_warning() -> None:
     test = page(expects="Generate", go_on="sample", temperature="99", top_k="-3")
     assert "temperature = 99" in said(test)
     assert "top_k = -3" in said(test)
     assert said(page(expects="Generate", go_on="sample", temperature="0.80", draw="7")) == ""
 
 
-def test_a_step_may_look_at_more_tokens_than_are_drawn_and_says_what_is_left_out() -> None:
+def test_tokens_of_a_long_text_that_are_not_drawn_are_reported() -> None:
     test = page(expects="Generate", text=LONG)
     assert "are not drawn." in html(test)
     assert html(test).count('title="position') == 24 + 72
@@ -303,7 +304,7 @@ def read(made: Callable[[], str]) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(made(), newline="")))
 
 
-def test_the_numbers_are_those_of_the_model(
+def test_the_downloads_hold_the_values_of_the_model(
     files: dict[str, Callable[[], str]], bundled: Model
 ) -> None:
     ids = bundled.trace(DEFAULT).token_ids
@@ -331,7 +332,7 @@ def test_the_numbers_are_those_of_the_model(
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_tokens_stand_in_the_grid_as_text_and_in_an_ink_that_can_be_read(theme) -> None:  # type: ignore[no-untyped-def]
+def test_tokens_in_the_grid_are_plain_text_in_a_legible_colour(theme) -> None:  # type: ignore[no-untyped-def]
     grid = Grid(
         columns=["<b>", "$a$"],
         rows=["1"],
@@ -351,7 +352,7 @@ def test_tokens_stand_in_the_grid_as_text_and_in_an_ink_that_can_be_read(theme) 
     assert list(written.textfont.color[:2]) == [theme.ink, theme.ink_on_strong]
 
 
-def test_a_candidate_that_the_filters_took_away_says_so() -> None:
+def test_a_filtered_candidate_is_marked() -> None:
     figure = candidates_figure(["a", "b"], [0.6, 0.4], [1.0, 0.0], 0, LIGHT)
     assert list(figure.data[1].text) == ["1.00", "filtered out"]
     assert len(candidates_figure(["a"], [0.6], None, 0, LIGHT).data) == 1
