@@ -15,7 +15,7 @@ from support.browser import IDLE, ROOT, Tab, served
 from support.script import button, component, opened, said
 
 from mha_viz.app.work import jobs
-from mha_viz.app.work.progress import Halt, ResultSlots
+from mha_viz.app.work.progress import Halt
 from mha_viz.model import Model
 
 SLOW = """
@@ -95,15 +95,6 @@ def test_what_fails_is_told_to_everybody_who_asks() -> None:
         test = opened("attention", model="./nowhere")
         assert "There is no folder ./nowhere" in said(test)
         assert component(test, "strip")["n_layers"] == 4  # the bundled model meanwhile
-
-
-def test_a_key_has_one_slot_until_others_take_it() -> None:
-    slot = ResultSlots[int](2)
-    first = slot("a", 1)
-    assert slot("a", 1) is first
-    assert slot("a", 2) is not first
-    slot("b", 1)
-    assert slot("a", 1) is not first
 
 
 def slowed(folder: Path, code: str) -> AbstractContextManager[str]:

@@ -27,6 +27,7 @@ from typing import Any, Generic, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from mha_viz.app import glossary
 from mha_viz.app.messages import problem
 from mha_viz.app.work import jobs
 from mha_viz.app.work.jobs import Halt as Halt
@@ -63,7 +64,7 @@ def results(
     if job is None:
         again = st.session_state.pop(f"again {name}", False)
         if cost and not again and not st.button("Measure", key=f"start {name}", help=cost):
-            st.caption(cost)
+            st.caption(cost, help=glossary.help_for(cost))
             return [], False
         try:
             job = Job(work, total=total)
@@ -149,7 +150,7 @@ def may_start(key: str, multiply_adds: float, label: str, text: str) -> bool:
     allowed = st.session_state.setdefault("allowed to start", set())
     if multiply_adds <= MULTIPLY_ADDS or key in allowed:
         return True
-    st.markdown(text)
+    st.markdown(text, help=glossary.help_for(text))
     return st.button(label, on_click=allowed.add, args=(key,), type="primary", key=f"start {label}")
 
 
@@ -210,7 +211,7 @@ def _block(box: DeltaGenerator, name: str, job: Job[Any], what: str) -> None:
 
 def _stopped(text: str, name: str, start_again: Callable[[str], None]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(text, width="content")
+        st.caption(text, width="content", help=glossary.help_for(text))
         _start_button(name, start_again)
 
 
