@@ -194,7 +194,7 @@ def test_the_causal_rule_counts_both_sides_from_the_start():
     close(module(x, kv), module(x, kv, mask=torch.ones(3, 5, dtype=torch.bool)), 1e-12)
 
 
-# --- fewer key/value heads, and heads taken out ---------------------------------------------------
+# --- fewer key/value heads, and pruned heads ---------------------------------------------------
 
 
 def with_repeated_kv(module: MultiHeadAttention) -> MultiHeadAttention:
@@ -252,7 +252,7 @@ def test_a_module_without_some_heads_equals_a_gate_that_closes_them(kept):
 
 
 def test_heads_of_no_width_are_refused():
-    with pytest.raises(ShapeError, match="n_heads = 3, d_head = 0; .* at least 1"):
+    with pytest.raises(ShapeError, match=r"n_heads = 3, d_head = 0; .* at least 1"):
         MultiHeadAttention(C, H, d_head=0)
 
 

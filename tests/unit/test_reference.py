@@ -97,7 +97,7 @@ def test_a_list_of_heads_equals_torchs_module():
 @pytest.mark.parametrize(
     "options", [{"n_kv_heads": 1}, {"n_kv_heads": 2}, {"d_head": 3}, {"d_head": 8, "n_kv_heads": 3}]
 )
-def test_heads_that_share_or_were_taken_out_become_a_list_too(options):
+def test_heads_that_share_or_were_pruned_become_a_list_too(options):
     fused, x = attention(d_model=24, n_heads=6, **options), random(2, 5, 24)
     close(head_by_head(fused)(x), fused(x), TOLERANCE)
 
@@ -281,7 +281,7 @@ def test_reach_bounds_what_a_head_writes():
     assert not head_reach(module).requires_grad
 
 
-def test_heads_taken_out_reach_nothing():
+def test_pruned_heads_reach_nothing():
     pruned = MultiHeadAttention(12, 2, d_head=4)
     assert list(head_reach(pruned).shape) == [2, 12]
     assert list(head_reach(pruned, with_projection=False).shape) == [2, 8]

@@ -154,10 +154,10 @@ def test_both_heatmaps_over_what_is_aligned(bundled: Model) -> None:
         aligned_patterns(a, b, 9, 0)
 
 
-def test_models_of_other_sizes_are_refused_and_layers_told(bundled: Model, tiny: Model) -> None:
+def test_models_of_other_sizes_are_refused_and_layers_reported(bundled: Model, tiny: Model) -> None:
     a, b = bundled.trace("a cat"), tiny.trace("a cat")
     with pytest.raises(ShapeError, match=r"4 layers of 6 heads and .* 2 of 4"):
         change(a, b)
-    told: list[int] = []
-    change(a, a, on_layer=told.append)
-    assert told == [1, 2, 3, 4]
+    reported: list[int] = []
+    change(a, a, on_layer=reported.append)
+    assert reported == [1, 2, 3, 4]

@@ -149,7 +149,7 @@ def test_the_effect_of_a_head_can_be_stopped_between_layers(tiny: Model) -> None
     assert shares == [0.5]
 
 
-def test_heads_that_share_keys_or_were_taken_out(tiny: Model) -> None:
+def test_heads_that_share_keys_or_were_pruned(tiny: Model) -> None:
     shared = replace(tiny, network=grouped_gpt2(tiny.network, 2))
     trace = shared.trace(TEXT)
     np.testing.assert_allclose(direct_effects(shared, trace).total, trace.logits, rtol=0, atol=1e-4)

@@ -197,7 +197,7 @@ def test_a_step_looks_where_the_pattern_of_the_whole_text_looks(tiny: Model) -> 
                 assert found.sum() == pytest.approx(1, abs=1e-5)
 
 
-def test_heads_that_are_gone_look_nowhere_and_the_others_keep_their_places(tiny: Model) -> None:
+def test_pruned_heads_look_nowhere_and_the_others_keep_their_places(tiny: Model) -> None:
     model = pruned_model(tiny, [(0, 1)])
     step = next(continue_text(model, IDS, 1))
     row = model.trace_ids(IDS).pattern(0, 2)[-1]
@@ -222,11 +222,11 @@ def test_the_end_of_the_positions_ends_the_text(tiny: Model) -> None:
     assert list(continue_text(tiny, ids[:64], 20)) == []
 
 
-def test_progress_is_told_before_anything_is_known_and_may_stop_it(tiny: Model) -> None:
+def test_progress_is_reported_before_anything_is_known_and_may_stop_it(tiny: Model) -> None:
     for work in (
-        lambda told: predict(tiny, IDS, on_progress=told),
-        lambda told: lens(tiny, IDS, on_progress=told),
-        lambda told: continue_text(tiny, IDS, 3, on_progress=told),
+        lambda reported: predict(tiny, IDS, on_progress=reported),
+        lambda reported: lens(tiny, IDS, on_progress=reported),
+        lambda reported: continue_text(tiny, IDS, 3, on_progress=reported),
     ):
         shares: list[float] = []
         list(work(shares.append))

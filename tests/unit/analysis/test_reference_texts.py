@@ -26,7 +26,7 @@ def test_the_reference_text_is_split_into_two_halves_without_overlap():
     assert reference_texts.reference_texts() is full, "read once"
 
 
-def test_a_missing_reference_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_a_missing_reference_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setattr(reference_texts, "REFERENCE", tmp_path / "reference.txt")
     reference_texts.reference_texts.cache_clear()
     with pytest.raises(
@@ -66,7 +66,7 @@ def test_a_single_paragraph_is_halved(text: str, halves: tuple[str, str] | None)
 
 
 @pytest.mark.parametrize("text", ["", " \n\n\t\n"])
-def test_an_empty_text_is_told(text: str):
+def test_an_empty_text_is_refused(text: str):
     for job in (paragraphs, split_text):
         with pytest.raises(TextError, match="The text is empty"):
             job(text)

@@ -1,4 +1,4 @@
-"""Many heads in one picture, heads that are alike, and roles that papers gave to heads."""
+"""Combined patterns of many heads, similar heads, and published roles."""
 
 import itertools
 import tracemalloc
@@ -89,7 +89,7 @@ def test_layers_are_multiplied_in_their_order() -> None:
 
 
 def test_under_a_causal_mask_rollout_drifts_to_the_first_token() -> None:
-    """Also where no head prefers it: all keys alike, so the first is only ever led to."""
+    """Also where no head prefers it: all keys equal, so the first is only ever led to."""
     trace = random_trace(12, 1, 64)
     flat = replace(trace, q=np.zeros_like(trace.q))
     shares = [rollout(flat, n)[-1, 0] for n in range(13)]
@@ -99,7 +99,7 @@ def test_under_a_causal_mask_rollout_drifts_to_the_first_token() -> None:
     assert "tends to drift to position 0" in AGGREGATES["rollout"].limits
 
 
-def test_heads_that_were_taken_out_do_not_count() -> None:
+def test_pruned_heads_do_not_count() -> None:
     whole = random_trace(2, 3, 10)
     some = without(whole, (0, 1), (1, 0), (1, 1), (1, 2))
     expected = all_patterns(whole)[0, [0, 2]].mean(0)
@@ -122,12 +122,12 @@ def test_no_more_than_a_few_patterns_exist_at_once() -> None:
         assert peak < 6 * pattern, "of 24 heads"
 
 
-def test_layers_are_told_as_they_are_done_and_others_refused() -> None:
+def test_layers_are_reported_as_they_are_done_and_others_refused() -> None:
     trace = random_trace(3, 2, 4)
     for merge in (rollout, mean_pattern, max_pattern):
-        told: list[int] = []
-        merge(trace, on_layer=told.append)
-        assert told == [1, 2, 3]
+        reported: list[int] = []
+        merge(trace, on_layer=reported.append)
+        assert reported == [1, 2, 3]
     with pytest.raises(HeadNotFound, match="Layer 3 is not in a test: layers count from 0 to 2"):
         mean_pattern(trace, 3)
     with pytest.raises(ShapeError, match="n_layers = 4"):
@@ -155,17 +155,17 @@ def test_heads_are_found_by_how_much_they_overlap() -> None:
     trace = sharp_trace([[this, never], [half, this]])
     found = distances(trace, 0, 0)
     np.testing.assert_allclose(found, [[0, 1], [0.5, 0]], atol=1e-6)
-    alike = similar_heads(found, 0, 0)
-    assert [at[:2] for at in alike] == [(1, 1), (1, 0), (0, 1)]
+    similar = similar_heads(found, 0, 0)
+    assert [at[:2] for at in similar] == [(1, 1), (1, 0), (0, 1)]
     assert len(similar_heads(found, 0, 0, n=1)) == 1
-    gone = without(trace, (1, 1))
-    assert np.isnan(distances(gone, 0, 0)[1, 1])
-    assert [at[:2] for at in similar_heads(distances(gone, 0, 0), 0, 0)] == [(1, 0), (0, 1)]
+    removed = without(trace, (1, 1))
+    assert np.isnan(distances(removed, 0, 0)[1, 1])
+    assert [at[:2] for at in similar_heads(distances(removed, 0, 0), 0, 0)] == [(1, 0), (0, 1)]
     with pytest.raises(HeadNotFound, match="has been pruned"):
-        distances(gone, 1, 1)
+        distances(removed, 1, 1)
 
 
-def test_the_induction_heads_of_the_bundled_model_are_alike(bundled: Model) -> None:
+def test_the_induction_heads_of_the_bundled_model_are_similar(bundled: Model) -> None:
     ids = [*range(300, 340)] * 2
     found = distances(bundled.trace_ids(ids), 3, 4)
     assert {at[:2] for at in similar_heads(found, 3, 4, n=2)} == {(3, 0), (3, 3)}

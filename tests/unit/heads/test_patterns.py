@@ -29,7 +29,7 @@ def shift(offset: int, n: int = T) -> Array:
 
 
 def uniform(n: int = T) -> Array:
-    """Every query looks at all its keys alike."""
+    """Every query looks at all its keys equally."""
     return (np.tril(np.ones((n, n))) / np.arange(1, n + 1)[:, None]).astype(np.float32)
 
 
@@ -38,7 +38,7 @@ HARMONIC = float(np.mean(1 / np.arange(2, T + 1)))  # the mean of 1 / (i + 1) ov
 
 
 @pytest.mark.parametrize(
-    ("measure", "identity", "previous", "sink", "alike"),
+    ("measure", "identity", "previous", "sink", "uniform"),
     [
         (patterns.previous_token, 0, 1, 1 / (T - 1), HARMONIC),
         (patterns.first_token, 0, 1 / (T - 1), 1, HARMONIC),
@@ -46,14 +46,14 @@ HARMONIC = float(np.mean(1 / np.arange(2, T + 1)))  # the mean of 1 / (i + 1) ov
         (patterns.entropy, 0, 0, 0, 1),
         (patterns.distance, 0, 1, T / 2, T / 4),
         (patterns.confidence, 1, 1, 1, HARMONIC),
-        # All keys alike: the first of equals is the sink, at T - 1 offsets.
+        # All keys equal: the first of equals is the sink, at T - 1 offsets.
         (lambda pattern: patterns.positional(targets(pattern)), 1, 1, 1 / (T - 1), 1 / (T - 1)),
         (lambda pattern: patterns.syntactic_by_offset(targets(pattern)), 0, 0, 0, 0),
     ],
 )
-def test_a_measure_on_known_patterns(measure, identity, previous, sink, alike) -> None:
+def test_a_measure_on_known_patterns(measure, identity, previous, sink, uniform) -> None:
     found = [measure(pattern) for pattern in (IDENTITY, PREVIOUS, SINK, uniform())]
-    assert found == pytest.approx([identity, previous, sink, alike], abs=1e-6)
+    assert found == pytest.approx([identity, previous, sink, uniform], abs=1e-6)
 
 
 def test_row_0_never_counts_even_when_it_is_asked_for() -> None:
@@ -132,7 +132,7 @@ def test_a_sink_is_no_duplicate_token_head() -> None:
     assert patterns.duplicate_token(shift(20, 20), 10) == 0
 
 
-def test_keys_all_alike_on_tokens_that_repeat() -> None:
+def test_equal_keys_on_tokens_that_repeat() -> None:
     n = 10
     rows = np.arange(n, 2 * n)
     assert patterns.induction(uniform(2 * n), n) == pytest.approx(np.mean(1 / (rows + 1)), abs=1e-7)
@@ -192,8 +192,10 @@ EVERY_MEASURE = {
 
 
 @pytest.mark.parametrize("name", EVERY_MEASURE)
-@pytest.mark.parametrize("pattern", [np.ones((1, 1)), np.full((6, 6), np.nan)], ids=["one", "gone"])
-def test_one_token_and_a_head_taken_out_say_nothing(name: str, pattern: np.ndarray) -> None:
+@pytest.mark.parametrize(
+    "pattern", [np.ones((1, 1)), np.full((6, 6), np.nan)], ids=["one", "pruned"]
+)
+def test_one_token_and_a_pruned_head_have_no_measure(name: str, pattern: np.ndarray) -> None:
     assert math.isnan(EVERY_MEASURE[name](pattern.astype(np.float32)))
 
 

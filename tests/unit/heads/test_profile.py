@@ -1,4 +1,4 @@
-"""The head passport: what is drawn, what is measured, and what is known about the bundled model."""
+"""Head profiles: random tokens, measures, and known heads of the bundled model."""
 
 import copy
 import itertools
@@ -185,14 +185,14 @@ def test_a_first_token_is_a_key_for_confidence_where_it_is_text(
     assert "special tokens, also at the first position" in MEASURES["confidence"].exclusions
 
 
-def test_heads_that_were_taken_out_are_nan_and_the_others_are_not(tiny: Model) -> None:
+def test_pruned_heads_are_nan_and_the_others_are_not(tiny: Model) -> None:
     frame = measure(without_heads(tiny, ((1, 3), ())), "the cat sat on the mat", seeds=2)
-    gone = frame["layer"].eq(0) & frame["head"].isin([1, 3])
-    assert frame.loc[gone, list(MEASURES)].isna().all(axis=None)
-    assert frame.loc[~gone, ["entropy", "induction", "prefix_matching"]].notna().all(axis=None)
+    removed = frame["layer"].eq(0) & frame["head"].isin([1, 3])
+    assert frame.loc[removed, list(MEASURES)].isna().all(axis=None)
+    assert frame.loc[~removed, ["entropy", "induction", "prefix_matching"]].notna().all(axis=None)
 
 
-def test_every_step_is_told_and_may_stop(tiny: Model) -> None:
+def test_every_step_is_reported_and_may_stop(tiny: Model) -> None:
     steps: list[tuple[int, int]] = []
     measure(tiny, "the cat", seeds=3, on_step=lambda done, total: steps.append((done, total)))
     assert steps == [(n, 14) for n in range(1, 15)], "2 layers of a text and 6 of random tokens"
@@ -204,7 +204,7 @@ def test_every_step_is_told_and_may_stop(tiny: Model) -> None:
         measure(tiny, seeds=1, on_step=stop)
 
 
-def test_what_cannot_be_measured_is_told(tiny: Model) -> None:
+def test_inputs_that_cannot_be_measured_are_refused(tiny: Model) -> None:
     with pytest.raises(TextError, match="empty"):
         measure(tiny, "")
     with pytest.raises(ShapeError, match="seeds = 0"):

@@ -35,7 +35,7 @@ def test_a_head_that_rests_on_the_first_token() -> None:
     assert found.distance == pytest.approx(T / 2)
 
 
-def test_a_head_that_looks_everywhere_alike() -> None:
+def test_a_head_that_looks_at_all_keys_equally() -> None:
     pattern = np.tril(np.ones((T, T))) / np.arange(1, T + 1)[:, None]
     found = summary(pattern.astype(np.float32))
     assert found.entropy == pytest.approx(1, abs=1e-6)

@@ -40,12 +40,12 @@ def hooked(theirs: Any, heads: list[tuple[int, int]], value: Any) -> Iterator[No
     """transformers' model with `value(layer, head)` in place of what these heads give c_proj."""
     handles = []
     for layer, block in enumerate(theirs.transformer.h):
-        mine = [head for at, head in heads if at == layer]
+        ablated = [head for at, head in heads if at == layer]
 
-        def replace(module: Any, inputs: Any, layer: int = layer, mine: Any = mine) -> Any:
+        def replace(module: Any, inputs: Any, layer: int = layer, ablated: Any = ablated) -> Any:
             x = inputs[0].clone()
             d_h = x.shape[-1] // theirs.config.n_head
-            for head in mine:
+            for head in ablated:
                 x[..., head * d_h : (head + 1) * d_h] = value(layer, head)
             return (x,)
 
@@ -101,7 +101,7 @@ def test_every_head_alone_equals_zeroed_rows_of_c_proj(
         assert found[layer, head] == pytest.approx(their_loss(cut, IDS) - whole, abs=1e-5)
 
 
-def test_a_text_and_its_ids_are_alike(tiny: Model):
+def test_a_text_and_its_ids_give_the_same(tiny: Model):
     text = "the cat sat on the mat"
     ids = tiny.encode(text)[0]
     expected = ablate_each_head(tiny, text)
@@ -134,21 +134,21 @@ def test_the_parts_of_the_vocabulary_change_nothing(
 
 
 @pytest.mark.parametrize("method", ["zero", "mean"])
-def test_a_head_beside_others_that_are_gone(
+def test_a_head_beside_others_that_are_ablated(
     gpt2: Callable[..., Any], tokenizer: Tokenizer, method: Any
 ):
-    theirs, gone = gpt2(5), [(0, 1), (1, 0)]
+    theirs, removed = gpt2(5), [(0, 1), (1, 0)]
     model = model_of(theirs, tokenizer)
     replacement = pruning.make_replacement(model, method, len(IDS), [OTHER_IDS])
     z = torch.zeros(L, H, D_H) if replacement.z is None else replacement.z[:, :, 0]
-    gate = pruning.gate_without(model.config, gone)
+    gate = pruning.gate_without(model.config, removed)
     found = ablate_each_head(model, IDS, method=replacement, gate=gate)
-    before = their_loss(theirs, IDS, gone, lambda *head: z[head])
+    before = their_loss(theirs, IDS, removed, lambda *head: z[head])
     for head in HEADS:
-        if head in gone:
+        if head in removed:
             assert np.isnan(found[head])
         else:
-            expected = their_loss(theirs, IDS, [*gone, head], lambda *head: z[head]) - before
+            expected = their_loss(theirs, IDS, [*removed, head], lambda *head: z[head]) - before
             assert found[head] == pytest.approx(expected, abs=1e-5)
 
 
@@ -217,7 +217,7 @@ def test_the_ways_to_remove_a_head_differ(tiny: Model):
         assert all(np.abs(one - other).max() > 1e-3 for other in found[:i])
 
 
-def test_a_fill_that_says_the_same_as_the_head_costs_nothing(model: Model):
+def test_a_replacement_equal_to_z_costs_nothing(model: Model):
     """Resampled from the same text, at the same positions, a head is replaced by itself."""
     replacement = pruning.make_replacement(model, "resample", len(IDS), [IDS])
     np.testing.assert_allclose(ablate_each_head(model, IDS, method=replacement), 0.0, atol=1e-6)
@@ -226,15 +226,15 @@ def test_a_fill_that_says_the_same_as_the_head_costs_nothing(model: Model):
 def test_how_many_windows_run_at_once_changes_no_mean(
     model: Model, monkeypatch: pytest.MonkeyPatch
 ):
-    told: list[float] = []
+    reported: list[float] = []
     a = pruning.make_replacement(
-        model, "position-wise mean", 10, [OTHER_IDS], on_progress=told.append
+        model, "position-wise mean", 10, [OTHER_IDS], on_progress=reported.append
     )
     monkeypatch.setattr(replacements, "BATCH", 20)
     b = pruning.make_replacement(
-        model, "position-wise mean", 10, [OTHER_IDS], on_progress=told.append
+        model, "position-wise mean", 10, [OTHER_IDS], on_progress=reported.append
     )
-    assert told == pytest.approx([1.0, 1 / 3, 2 / 3, 1.0])
+    assert reported == pytest.approx([1.0, 1 / 3, 2 / 3, 1.0])
     torch.testing.assert_close(a.z, b.z, atol=1e-6, rtol=0)
 
 
@@ -275,10 +275,10 @@ def test_the_order_of_toggles_does_not_matter(bundled: Model):
         gate = pruning.gate_without(bundled.config, heads)
         fresh = Pass.of(bundled, text, gate=gate, replacement=chosen)
         for order in (heads, heads[::-1], [heads[i] for i in (2, 0, 3, 1)]):
-            one, gone = Pass.of(bundled, text), []
+            one, removed = Pass.of(bundled, text), []
             for head in [*order, (1, 1)]:  # the last one goes, and comes back
-                gone.append(head)
-                one = one.without(gone, chosen)
+                removed.append(head)
+                one = one.without(removed, chosen)
             one = one.without(order, chosen)
             assert all(map(torch.equal, one.resid, fresh.resid))
 
@@ -414,10 +414,10 @@ def test_threads_with_other_gates_do_not_see_each_other(tiny: Model):
             assert np.array_equal(also, gradient)
 
 
-def test_progress_is_told_layer_by_layer(tiny: Model):
-    told: list[float] = []
-    ablate_each_head(tiny, IDS, on_progress=told.append)
-    assert told == [0.5, 1.0]
+def test_progress_is_reported_layer_by_layer(tiny: Model):
+    reported: list[float] = []
+    ablate_each_head(tiny, IDS, on_progress=reported.append)
+    assert reported == [0.5, 1.0]
 
 
 # --- errors ---------------------------------------------------------------------------------------
@@ -437,13 +437,13 @@ def test_progress_is_told_layer_by_layer(tiny: Model):
         (None, "None is neither a text nor a list"),
     ],
 )
-def test_a_text_that_has_no_loss_is_told_as_such(tiny: Model, text: Any, words: str):
+def test_a_text_that_has_no_loss_is_refused(tiny: Model, text: Any, words: str):
     for job in (ablate_each_head, pruning.losses, Pass.of):
         with pytest.raises(TextError, match=words):
             job(tiny, text)
 
 
-def test_what_does_not_fit_is_told_with_its_shape(tiny: Model):
+def test_an_input_that_does_not_fit_is_refused_with_its_shape(tiny: Model):
     jobs: list[tuple[Callable[[], Any], type[Exception], str]] = [
         (lambda: Pass.of(tiny, IDS, gate=torch.ones(4)), ShapeError, r"\[4\]; .* \[2, 4\]"),
         (lambda: ablate_each_head(tiny, IDS, first=24), ShapeError, "positions 1 to 23"),

@@ -14,13 +14,13 @@ from mha_viz.errors import HeadNotFound, ShapeError, TextError
 from mha_viz.model import Model
 from mha_viz.pruning import Point, band, curve, heads_within, order
 
-CHOOSING = [IDS, OTHER_IDS]
-MEASURING = [OTHER_IDS[20:50], IDS[:9]]
+SELECTION = [IDS, OTHER_IDS]
+EVALUATION = [OTHER_IDS[20:50], IDS[:9]]
 
 
-def outcome(model: Model, ids: list[int], gone: list) -> tuple[np.ndarray, np.ndarray]:
+def outcome(model: Model, ids: list[int], removed: list) -> tuple[np.ndarray, np.ndarray]:
     """(losses, likeliest next tokens) of the network under a gate."""
-    gate = pruning.gate_without(model.config, gone)
+    gate = pruning.gate_without(model.config, removed)
     logits = model.network(torch.tensor([ids]), head_gate=gate)[0]
     losses = F.cross_entropy(logits[:-1], torch.tensor(ids[1:]), reduction="none")
     return losses.numpy(), logits.argmax(-1).numpy()
@@ -32,13 +32,13 @@ def outcome(model: Model, ids: list[int], gone: list) -> tuple[np.ndarray, np.nd
 @pytest.mark.parametrize("every", [1, 3, 100])
 def test_a_curve_equals_whole_passes(tiny: Model, every: int):
     heads = [HEADS[i] for i in (5, 0, 3, 7, 1, 2, 6)]
-    points = list(curve(tiny, MEASURING, heads, every=every))
+    points = list(curve(tiny, EVALUATION, heads, every=every))
     numbers = sorted({0, *range(0, len(heads) + 1, every), len(heads)})
     assert [point.n_removed for point in points] == numbers
     assert [head for point in points for head in point.removed] == heads
-    whole = [outcome(tiny, ids, [])[1] for ids in MEASURING]
+    whole = [outcome(tiny, ids, [])[1] for ids in EVALUATION]
     for point in points:
-        found = [outcome(tiny, ids, heads[: point.n_removed]) for ids in MEASURING]
+        found = [outcome(tiny, ids, heads[: point.n_removed]) for ids in EVALUATION]
         losses = np.concatenate([losses for losses, _ in found])
         same = np.concatenate([best == w for (_, best), w in zip(found, whole, strict=True)])
         assert point.loss == pytest.approx(losses.mean(), abs=1e-5)
@@ -54,7 +54,7 @@ def test_a_curve_asks_for_a_head_when_it_is_to_go(tiny: Model):
             asked.append(head)
             yield head
 
-    running = curve(tiny, MEASURING, slow())
+    running = curve(tiny, EVALUATION, slow())
     kept = [next(running) for _ in range(3)]
     assert asked == HEADS[:2]
     running.close()
@@ -62,11 +62,11 @@ def test_a_curve_asks_for_a_head_when_it_is_to_go(tiny: Model):
 
 
 def test_a_curve_with_means(tiny: Model):
-    replacement = pruning.make_replacement(tiny, "mean", 40, CHOOSING)
-    points = list(curve(tiny, MEASURING, HEADS, method=replacement))
+    replacement = pruning.make_replacement(tiny, "mean", 40, SELECTION)
+    points = list(curve(tiny, EVALUATION, HEADS, method=replacement))
     losses = [
         pruning.losses(tiny, ids, gate=np.zeros((L, H)), replacement=replacement)
-        for ids in MEASURING
+        for ids in EVALUATION
     ]
     assert points[-1].loss == pytest.approx(np.concatenate(losses).mean(), abs=1e-5)
     by_name = list(curve(tiny, "the cat sat on the mat", HEADS[:1], method="position-wise mean"))
@@ -83,12 +83,12 @@ def test_a_curve_with_means(tiny: Model):
 )
 def test_an_order_names_heads_that_are_there_once(tiny: Model, heads: list, words: str):
     with pytest.raises(HeadNotFound, match=words):
-        list(curve(tiny, MEASURING, heads))
+        list(curve(tiny, EVALUATION, heads))
 
 
 def test_a_curve_needs_a_text_and_a_step(tiny: Model):
     with pytest.raises(ShapeError, match="every = 0"):
-        next(curve(tiny, MEASURING, HEADS, every=0))
+        next(curve(tiny, EVALUATION, HEADS, every=0))
     with pytest.raises(TextError, match="There is no text"):
         next(curve(tiny, [], HEADS))
     with pytest.raises(TextError, match="has 1 token"):
@@ -103,30 +103,30 @@ def by(scores: np.ndarray) -> list[tuple[int, int]]:
 
 
 def test_orders_that_look_once(tiny: Model):
-    exact = np.mean([pruning.ablate_each_head(tiny, text) for text in CHOOSING], axis=0)
-    values = np.mean([pruning.value_importance(tiny, text) for text in CHOOSING], axis=0)
-    sure = np.mean([pruning.confidence(tiny, text) for text in CHOOSING], axis=0)
-    assert list(order(tiny, CHOOSING, "exact")) == by(exact)
-    assert list(order(tiny, CHOOSING, "most important first")) == by(exact)[::-1]
-    assert list(order(tiny, CHOOSING, "values")) == by(values)
-    assert list(order(tiny, CHOOSING, "confidence")) == by(sure)
-    assert list(order(tiny, CHOOSING, "gradient")) == by(
-        pruning.gradient_importance(tiny, CHOOSING)
+    exact = np.mean([pruning.ablate_each_head(tiny, text) for text in SELECTION], axis=0)
+    values = np.mean([pruning.value_importance(tiny, text) for text in SELECTION], axis=0)
+    sure = np.mean([pruning.confidence(tiny, text) for text in SELECTION], axis=0)
+    assert list(order(tiny, SELECTION, "exact")) == by(exact)
+    assert list(order(tiny, SELECTION, "most important first")) == by(exact)[::-1]
+    assert list(order(tiny, SELECTION, "values")) == by(values)
+    assert list(order(tiny, SELECTION, "confidence")) == by(sure)
+    assert list(order(tiny, SELECTION, "gradient")) == by(
+        pruning.gradient_importance(tiny, SELECTION)
     )
 
 
 def test_greedy_takes_what_costs_least_now(tiny: Model):
-    gone: list[tuple[int, int]] = []
-    for head in order(tiny, CHOOSING, "greedy"):
+    removed: list[tuple[int, int]] = []
+    for head in order(tiny, SELECTION, "greedy"):
         costs = {
-            other: np.mean([outcome(tiny, ids, [*gone, other])[0].mean() for ids in CHOOSING])
+            other: np.mean([outcome(tiny, ids, [*removed, other])[0].mean() for ids in SELECTION])
             for other in HEADS
-            if other not in gone
+            if other not in removed
         }
         assert costs[head] <= min(costs.values()) + 1e-5
-        gone.append(head)
-    assert sorted(gone) == HEADS
-    assert gone != list(order(tiny, CHOOSING, "exact")), "it is another order"
+        removed.append(head)
+    assert sorted(removed) == HEADS
+    assert removed != list(order(tiny, SELECTION, "exact")), "it is another order"
 
 
 def test_greedy_costs_as_many_passes_as_it_says(tiny: Model, monkeypatch: pytest.MonkeyPatch):
@@ -140,32 +140,32 @@ def test_greedy_costs_as_many_passes_as_it_says(tiny: Model, monkeypatch: pytest
         return found
 
     monkeypatch.setattr(pruning.orders, "ablation_effects", counting)
-    list(order(tiny, CHOOSING, "greedy"))
+    list(order(tiny, SELECTION, "greedy"))
     assert counted == pruning.greedy_passes(tiny.config, n_texts=2) == 2 * 8 * 9 // 2
 
 
 def test_the_gradient_is_looked_at_again_after_each_head(tiny: Model):
-    gone: list[tuple[int, int]] = []
-    for head in order(tiny, CHOOSING, "gradient, recomputed"):
-        gate = pruning.gate_without(tiny.config, gone)
-        scores = pruning.gradient_importance(tiny, CHOOSING, gate=gate)
+    removed: list[tuple[int, int]] = []
+    for head in order(tiny, SELECTION, "gradient, recomputed"):
+        gate = pruning.gate_without(tiny.config, removed)
+        scores = pruning.gradient_importance(tiny, SELECTION, gate=gate)
         assert scores[head] == np.nanmin(scores)
-        gone.append(head)
-    assert sorted(gone) == HEADS
+        removed.append(head)
+    assert sorted(removed) == HEADS
 
 
 def test_random_orders_are_seeded_and_whole(tiny: Model):
-    orders = [tuple(order(tiny, CHOOSING, "random", seed=seed)) for seed in range(10)]
+    orders = [tuple(order(tiny, SELECTION, "random", seed=seed)) for seed in range(10)]
     assert len(set(orders)) == 10
     assert all(sorted(one) == HEADS for one in orders)
-    assert orders[3] == tuple(order(tiny, CHOOSING, "random", seed=3))
+    assert orders[3] == tuple(order(tiny, SELECTION, "random", seed=3))
 
 
-def test_a_strategy_that_is_not_there_is_told_at_once(tiny: Model):
+def test_an_unknown_strategy_is_refused_at_once(tiny: Model):
     with pytest.raises(
         ShapeError, match="strategy = 'best'; expected one of: exact; most important first"
     ):
-        order(tiny, CHOOSING, "best")  # type: ignore[arg-type]
+        order(tiny, SELECTION, "best")  # type: ignore[arg-type]
 
 
 def test_the_order_of_scores():
@@ -179,10 +179,10 @@ def test_the_order_of_scores():
 
 @pytest.mark.parametrize("strategy", ["exact", "greedy", "gradient, recomputed"])
 def test_progress_tells_the_share_of_the_next_choice(tiny: Model, strategy: pruning.Strategy):
-    told: list[float] = []
-    next(order(tiny, CHOOSING, strategy, on_progress=told.append))
-    assert told == sorted(told)
-    assert told[-1] == pytest.approx(1.0)
+    reported: list[float] = []
+    next(order(tiny, SELECTION, strategy, on_progress=reported.append))
+    assert reported == sorted(reported)
+    assert reported[-1] == pytest.approx(1.0)
 
 
 # --- what is read off -----------------------------------------------------------------------------
@@ -214,15 +214,15 @@ def test_a_band_is_as_wide_as_its_curves():
 
 
 def test_on_the_bundled_model_a_good_order_beats_chance_and_the_worst_does_not(bundled: Model):
-    """Chosen on some paragraphs, measured on others: half of the heads gone."""
-    choosing, measuring = (
+    """Selected on some paragraphs, evaluated on others: half of the heads removed."""
+    selection, evaluation = (
         reference_texts.selection_texts()[:2],
         reference_texts.evaluation_texts()[:2],
     )
 
     def half(strategy: pruning.Strategy, seed: int = 0) -> float:
-        heads = list(order(bundled, choosing, strategy, seed=seed))[:12]
-        return list(curve(bundled, measuring, heads, every=12))[-1].loss
+        heads = list(order(bundled, selection, strategy, seed=seed))[:12]
+        return list(curve(bundled, evaluation, heads, every=12))[-1].loss
 
     chance = [half("random", seed) for seed in range(10)]
     assert half("exact") < min(chance)

@@ -74,7 +74,7 @@ def test_a_normalised_layer_has_length_one(model: Model):
     np.testing.assert_allclose(found[0] / found[0, 0], plain[0] / plain[0, 0], rtol=1e-6)
 
 
-def test_the_gradient_towards_a_fill_is_that_of_small_steps(model: Model):
+def test_the_gradient_towards_a_replacement_is_that_of_small_steps(model: Model):
     replacement = pruning.make_replacement(model, "position-wise mean", len(IDS), [OTHER_IDS])
     found, step = gradient_importance(model, IDS, replacement=replacement), 1e-2
     for head in HEADS:
@@ -98,7 +98,7 @@ def test_the_gradient_works_where_nobody_wants_one(model: Model):
     assert not any(p.requires_grad or p.grad is not None for p in model.network.parameters())
 
 
-def test_heads_that_are_gone_have_no_gradient(model: Model):
+def test_ablated_heads_have_no_gradient(model: Model):
     gate = pruning.gate_without(model.config, [(0, 1), (1, 3)])
     found = gradient_importance(model, IDS, gate=gate)
     assert np.argwhere(np.isnan(found)).tolist() == [[0, 1], [1, 3]]

@@ -1,4 +1,4 @@
-"""Heads really taken out: the same numbers from fewer weights; and the small tests of tasks."""
+"""Structural pruning computes the same from fewer weights; and the small tasks."""
 
 import math
 from collections.abc import Callable
@@ -130,7 +130,7 @@ def test_time_is_measured_in_turns(tiny: Model):
     assert all(0 < t < 10 for t in taken)
 
 
-def test_what_cannot_be_taken_out(tiny: Model):
+def test_heads_that_cannot_be_pruned(tiny: Model):
     with pytest.raises(HeadNotFound, match="L0 H4 is not in this model"):
         prune(tiny, [(0, 4)])
     with pytest.raises(ShapeError, match="share 2 keys and values"):
