@@ -1,6 +1,6 @@
-"""The glossary: which technical words stand in a text, and what to say when somebody asks.
+"""The glossary: finds technical words in a text and explains them.
 
-It is read from assets/glossary.md, where each entry is one line:
+Entries come from assets/glossary.md, one per line:
 
     - **Attention head** (head): A part of a layer that …
 """
@@ -15,12 +15,12 @@ from mha_viz.assets import ASSETS
 FILE = ASSETS / "glossary.md"
 _ENTRY = re.compile(r"^- \*\*(?P<name>[^*]+)\*\*(?: \((?P<forms>[^)]*)\))?: (?P<text>.+)$", re.M)
 _TAG = re.compile(r"<[^>]*>")
-_SHORT = 3  # letters; below, a word is a symbol, whose case counts and which has no plural
+_SHORT = 3  # letters; anything shorter is a symbol: its case counts, and it has no plural
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A term, the forms in which it stands in texts, and its explanation."""
+    """A term, the forms in which texts use it, and its explanation."""
 
     name: str
     forms: tuple[str, ...]
@@ -36,9 +36,9 @@ def entries() -> tuple[Entry, ...]:
 
 @lru_cache(maxsize=1024)
 def terms_in(text: str) -> tuple[Entry, ...]:
-    """The entries whose words stand in a text, HTML or Markdown, in the order of the text.
+    """The entries for the words of a text (HTML or Markdown), in the order of the text.
 
-    A longer term counts before the words in it: “logit lens” asks for no “logit”.
+    A longer term hides the words in it: “logit lens” does not count as “logit”.
     """
     pattern, owners = _finder()
     plain = html.unescape(_TAG.sub(" ", text))
@@ -47,9 +47,9 @@ def terms_in(text: str) -> tuple[Entry, ...]:
 
 
 def help_for(text: str, more: str | None = None) -> str | None:
-    """Markdown for Streamlit's `help`: `more`, then what the words of the text mean.
+    """Markdown for Streamlit's `help`: `more`, then an explanation of each technical word.
 
-    None where there is nothing to say.
+    None if there is nothing to explain.
     """
     parts = [more] if more else []
     parts += [f"**{entry.name}**: {entry.text}" for entry in terms_in(text)]
@@ -57,7 +57,7 @@ def help_for(text: str, more: str | None = None) -> str | None:
 
 
 def _forms(name: str, others: str | None) -> tuple[str, ...]:
-    """The name with its other forms; without these, a name that lists several terms is split."""
+    """The name and its other forms; without those, a name that lists several terms is split."""
     if others is None:
         return tuple(name.split(", "))
     return (name, *others.split(", "))
@@ -65,7 +65,7 @@ def _forms(name: str, others: str | None) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _finder() -> tuple[re.Pattern[str], list[Entry]]:
-    """A pattern with a group for each form, longest first, and the entry of each group."""
+    """A pattern with one group per form, longest first, and the entry of each group."""
     pairs = [(form, entry) for entry in entries() for form in entry.forms]
     pairs.sort(key=lambda pair: -len(pair[0]))
     groups = "|".join(f"({_regex(form)})" for form, _ in pairs)

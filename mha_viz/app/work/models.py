@@ -1,4 +1,4 @@
-"""Models and traces that all visitors share: loaded once, kept within bounds, never changed."""
+"""Models and traces shared by all users: loaded once, limited in number, never changed."""
 
 import gc
 import hashlib
@@ -12,7 +12,7 @@ from mha_viz.app.work.progress import Reporter, ResultSlots, wait_for
 from mha_viz.model import Model
 from mha_viz.trace import Array, Cut, Trace
 
-HUB_SIZES = {  # of the weights, as the hub stores them
+HUB_SIZES = {  # of the weights, as the Hub stores them
     "distilgpt2": "82 M parameters, 353 MB",
     "gpt2": "124 M parameters, 548 MB",
     "gpt2-medium": "355 M parameters, 1.5 GB",
@@ -28,21 +28,21 @@ TITLES = {
     "gpt2-xl": "GPT-2 XL · 48 × 25",
 }
 
-# The stamp in the key of a model tells apart a folder that was written anew.
+# A model's key holds a time stamp, so that a folder that was written again is read again.
 _models = ResultSlots[Model](3)
 _traces = ResultSlots[Trace](8)
 _thumbnails = ResultSlots[Array](16)
 
 
 def bundled(device: str | None = None) -> Model:
-    """The bundled model, which loads in a moment."""
+    """The bundled model, which loads quickly."""
     return _bundled(device)
 
 
 def model(source: str, device: str | None = None, *, lane: str = "model") -> Model | None:
     """The model, from memory if it was loaded before; None after the page has said why not.
 
-    A `lane` holds one model of a visitor that is being loaded.
+    `lane` as in `wait_for`.
     """
     if source == "bundled":
         return _bundled(device)
@@ -59,9 +59,9 @@ def model(source: str, device: str | None = None, *, lane: str = "model") -> Mod
 def trace(
     source: str, device: str | None, text: str, cut: Cut, *, lane: str = "text"
 ) -> tuple[Trace, str] | None:
-    """The trace of a text and the name it goes by in caches; None after the page has said why not.
+    """The trace of a text and its key in caches; None after the page has said why not.
 
-    A `lane` holds one text of a visitor that the model is reading.
+    `lane` as in `wait_for`.
     """
     where = f"{source}\n{_stamp(source)}\n{device}\n{cut}\n"
     trace_key = hashlib.sha256(f"{where}{text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -78,9 +78,9 @@ def trace(
 
 
 def thumbnails(trace_key: str, size: int, trace: Trace) -> Array | None:
-    """All heads of the trace that `trace_key` names, pooled to at most `size` a side.
+    """All patterns of the trace with that key, pooled to at most `size` cells a side.
 
-    None after the page has said that they were stopped.
+    None after the page has said that the work was stopped.
     """
 
     def work(report: Reporter) -> Array:
@@ -91,14 +91,14 @@ def thumbnails(trace_key: str, size: int, trace: Trace) -> Array | None:
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def pattern(trace_key: str, layer: int, head: int, _trace: Trace) -> Array:
-    """One pattern of the trace that `trace_key` names."""
+    """One pattern of the trace with that key, `[T, T]`."""
     found = _trace.pattern(layer, head)
     found.setflags(write=False)
     return found
 
 
 def warm_up() -> None:
-    """Loads the bundled model before the first visitor comes."""
+    """Loads the bundled model before the first user comes."""
     _bundled(None)
 
 
@@ -111,7 +111,7 @@ def _bundled(device: str | None) -> Model:
 
 def _freeze() -> None:
     gc.collect()
-    gc.freeze()  # else each collection walks all of torch, and stalls every visitor
+    gc.freeze()  # or each collection walks through all of torch and stalls every user
 
 
 def _stamp(source: str) -> float:
