@@ -137,9 +137,9 @@ def _shares(view: View, mode: str) -> None:
         {
             "hidden here": f"{share:.1%} of the weight" if MODES[mode].hides_first else "nothing",
             "on the first token": f"{share:.1%} of the weight of queries 1 to {last:,}, mean A_i0",
-            "selected query": f"{query} puts {_small(float(pattern[view.token, 0]))} on it",
-            "value-weighted": f"{value_share:.1%} of ‖α f(x)‖ is on it",
-            "‖f(x)‖": f"{norms[0]:.3g} for it, median of the others {np.median(norms[1:]):.3g}",
+            "selected query": f"{query}, weight {_small(float(pattern[view.token, 0]))}",
+            "value-weighted": f"{value_share:.1%} of ‖α f(x)‖",
+            "‖f(x)‖": f"first token {norms[0]:.3g}, median of others {np.median(norms[1:]):.3g}",
         }
     )
 

@@ -76,7 +76,8 @@ def _step(
     step = made[min(i, len(made) - 1)]
     caption(
         "New tokens",
-        "Each with the probability p that the model gave it. Colour: √ p. Outlined: selected step.",
+        "Below each: the probability p that the model gave it. Colour: √ p. Outlined: the selected "
+        "step.",
     )
     chips([_new_token(other, tokens, selected=other is step) for other in made], view.theme)
     explained.paragraph(_summary(continuation, step, tokens, n_text=made[0].position))
@@ -140,11 +141,15 @@ def _candidates(view: View, continuation: Continuation, step: Step) -> None:
         candidates_figure(names, before, after, _taken(step), view.theme, sizes=view.sizes),
         key="candidates",
         height=height(N_CANDIDATES + 1),  # the same for every step, so that nothing below moves
-        alt="; ".join(
-            f"{name} {p:.3f}" + (f", {after[row]:.3f} after the filters" if after else "")
-            for row, (name, p) in enumerate(zip(names, before, strict=True))
-        ),
+        alt="; ".join(map(_read_out, names, before, after or [None] * len(names))),
     )
+
+
+def _read_out(name: str, before: float, after: float | None) -> str:
+    if after is None:
+        return f"{name} {before:.3f}"
+    filtered = f"{after:.3f} after the filters" if after else "filtered out"
+    return f"{name} {before:.3f}, {filtered}"
 
 
 def _attention(view: View, step: Step, tokens: Sequence[str]) -> None:
