@@ -1,4 +1,4 @@
-"""Where a model computes: CUDA, then MPS, then the CPU, and only where the CPU agrees."""
+"""The device of a model: CUDA, then MPS, then the CPU, and only if it agrees with the CPU."""
 
 import copy
 from typing import TypeVar
@@ -13,28 +13,28 @@ TOLERANCE = {torch.float32: 2e-3, torch.float16: 5e-2, torch.bfloat16: 2e-1}
 
 
 def available() -> list[str]:
-    """The devices of this machine, best first; the CPU is always there."""
-    found = []
+    """The devices of this machine, best first, with the CPU at the end."""
+    names = []
     if torch.cuda.is_available():
-        found.append("cuda")
+        names.append("cuda")
     if torch.backends.mps.is_available():
-        found.append("mps")
-    return [*found, "cpu"]
+        names.append("mps")
+    return [*names, "cpu"]
 
 
 def place(
     model: N, device: str | torch.device | None, dtype: str | torch.dtype | None
 ) -> tuple[N, str]:
-    """The model on the device that was asked for, or on the best one, and a word if that failed.
+    """The model on `device`, or on the best one, and a message if it stays on the CPU instead.
 
-    Another device than the CPU must agree with the CPU on a short text; else the CPU is used and
-    the word says so. Raises DeviceError for a device or number type that cannot be had.
+    A device must agree with the CPU on a short text; otherwise the CPU is used. Raises DeviceError
+    for a device or a dtype that is not available.
     """
-    chosen = _device(device)
-    number = _dtype(dtype, chosen)
-    if chosen.type == "cpu":
-        return model.to(number), ""
-    return _checked(model, chosen, number)
+    target = _device(device)
+    number_type = _dtype(dtype, target)
+    if target.type == "cpu":
+        return model.to(number_type), ""
+    return _checked(model, target, number_type)
 
 
 def _checked(model: N, device: torch.device, dtype: torch.dtype) -> tuple[N, str]:
@@ -43,7 +43,7 @@ def _checked(model: N, device: torch.device, dtype: torch.dtype) -> tuple[N, str
     try:
         moved = copy.deepcopy(model).to(device=device, dtype=dtype)
         worst = disagreement(model.run(ids), moved.run(ids.to(device)))
-    except (RuntimeError, AssertionError) as error:  # the latter: a torch built without it
+    except (RuntimeError, AssertionError) as error:  # AssertionError: torch was built without it
         reason = str(error).strip().split("\n")[0]
         return model, f"{device} failed on a short text ({reason}); the CPU is used."
     if not worst <= TOLERANCE[dtype]:
@@ -62,24 +62,27 @@ def disagreement(cpu: Run, other: Run) -> float:
 
 
 def _device(device: str | torch.device | None) -> torch.device:
-    here = available()
+    names = available()
     if device is None:
-        return torch.device(here[0])
+        return torch.device(names[0])
+    listed = f"Choose from: {', '.join(names)}."
     try:
-        chosen = torch.device(device)
+        target = torch.device(device)
     except RuntimeError as error:
-        raise DeviceError(f"There is no device `{device}`; here: {', '.join(here)}.") from error
-    if chosen.type not in here:
-        raise DeviceError(f"`{chosen.type}` is not available here; there is {', '.join(here)}.")
-    return chosen
+        raise DeviceError(f"There is no device `{device}`. {listed}") from error
+    if target.type not in names:
+        raise DeviceError(f"`{target.type}` is not available on this machine. {listed}")
+    return target
 
 
 def _dtype(dtype: str | torch.dtype | None, device: torch.device) -> torch.dtype:
-    numbers = [torch.float32] if device.type == "cpu" else list(TOLERANCE)
-    known = {_name(number): number for number in numbers}
+    types = [torch.float32] if device.type == "cpu" else list(TOLERANCE)
+    known = {_name(each): each for each in types}
     wanted = _name(torch.float32 if dtype is None else dtype)
     if wanted not in known:
-        raise DeviceError(f"dtype {wanted} is not for {device}; there is {', '.join(known)}.")
+        raise DeviceError(
+            f"dtype {wanted} is not supported on {device}. Choose from: {', '.join(known)}."
+        )
     return known[wanted]
 
 

@@ -1,53 +1,53 @@
-"""The one family of exceptions: each says what was given, what is wrong, and what to do.
+"""The exceptions of this package. Each message says what happened, why, and what to do.
 
 MhaVizError
 ├── ShapeError          a tensor or a size that does not fit            (also a ValueError)
-├── TextError           a text that cannot be read                      (also a ValueError)
+├── TextError           a text that cannot be used                      (also a ValueError)
 ├── HeadNotFound        a layer or head that this model does not have   (also an IndexError)
-├── CheckpointError     weights that cannot be trusted                  (also a ValueError)
+├── CheckpointError     a checkpoint that is incomplete or damaged      (also a ValueError)
 │   └── NotGPT2         a checkpoint of another architecture
-├── SourceError         a checkpoint that cannot be found or fetched    (also an OSError)
+├── SourceError         a checkpoint that was not found or downloaded   (also an OSError)
 │   └── Cancelled       a download that the user stopped
-├── DeviceError         a device that is missing or computes otherwise  (also a RuntimeError)
+├── DeviceError         a device that is missing or disagrees           (also a RuntimeError)
 └── AddressError        an address or port that the app cannot serve on (also an OSError)
 """
 
 
 class MhaVizError(Exception):
-    """Anything that this package refuses to do, with a message made for the person who asked."""
+    """An error with a message for the user."""
 
 
 class ShapeError(MhaVizError, ValueError):
-    """A tensor or a size does not fit; the message prints the shapes."""
+    """A tensor or a size that does not fit; the message gives the shapes."""
 
 
 class TextError(MhaVizError, ValueError):
-    """A text cannot be traced, for example because it is empty."""
+    """A text that cannot be used, for example because it is empty."""
 
 
 class HeadNotFound(MhaVizError, IndexError):
-    """A layer or a head outside of the model."""
+    """A layer or a head that the model does not have."""
 
 
 class CheckpointError(MhaVizError, ValueError):
-    """A checkpoint was found, and its content is not what GPT-2 needs."""
+    """A checkpoint that was found, but is incomplete, damaged or not a GPT-2."""
 
 
 class NotGPT2(CheckpointError):
-    """A sound checkpoint of some other architecture."""
+    """A valid checkpoint of another architecture."""
 
 
 class SourceError(MhaVizError, OSError):
-    """A checkpoint could not be found or fetched."""
+    """A checkpoint that could not be found or downloaded."""
 
 
 class Cancelled(SourceError):
-    """The user stopped a download; what was fetched so far is kept and resumed next time."""
+    """A download that the user stopped; the next one continues with what has arrived."""
 
 
 class DeviceError(MhaVizError, RuntimeError):
-    """A device or number type that is not there, or that disagrees with the CPU."""
+    """A device or dtype that is not available, or a device that disagrees with the CPU."""
 
 
 class AddressError(MhaVizError, OSError):
-    """An address that this machine does not have, or a port that is taken."""
+    """An address that this machine does not have, or a port that is in use."""

@@ -1,8 +1,8 @@
-"""Token ids <-> what a person may safely be shown.
+"""Token ids and the labels that are safe to show for them.
 
-A byte-level BPE cuts bytes, not letters, and spells them in an alphabet of its own (a space is
-`Ġ` there). A person sees here: text as typed, marks for what is invisible, hex for a token that
-holds only part of a character, and tokens that share a character known to belong together.
+A byte-level BPE splits bytes, not letters, and spells them in an alphabet of its own (a space is
+`Ġ`). Labels show text as typed, marks for whitespace, code points for other invisible characters,
+and hex for a token that holds only part of a character.
 """
 
 import unicodedata
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 MARKS = {" ": "·", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 MARK_NAMES = {"·": "space", "\\n": "newline", "\\t": "tab", "\\r": "carriage return"}
-BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"  # Hangul fillers, a Braille cell without dots
+INVISIBLE_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"  # Hangul fillers, an empty Braille cell
 END_OF_TEXT = b"<|endoftext|>"
-DOTTED_CIRCLE = "◌"  # carries a combining mark that has no letter of its own
-MAX_LABEL = 16  # characters in a chip or on an axis
+DOTTED_CIRCLE = "◌"  # the base of a combining mark without a letter
+MAX_LABEL = 16  # characters
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
     """One token: `label` is safe to show, `kind` is "text", "bytes" or "special".
 
-    `shared` is the character that this token holds a part of, if any (the characters, where it
-    holds the end of one and the start of the next); `span` is the half-open range of positions
-    of all the tokens that share it.
+    `shared` is the character that this token holds a part of, if any (or several, if it holds the
+    end of one and the start of the next). `span` is the half-open range of the positions of all
+    tokens that share it.
     """
 
     id: int
@@ -47,7 +47,7 @@ def clean_text(text: str) -> tuple[str, int]:
 
 
 def read_tokens(tokenizer: "Tokenizer", ids: Sequence[int]) -> tuple[Token, ...]:
-    """What each id stands for; the bytes of all of them together are the text in UTF-8."""
+    """The token of each id; their bytes together are the text in UTF-8."""
     added = tokenizer.get_added_tokens_decoder()
     special = [i in added and added[i].special for i in ids]
     pieces = [
@@ -62,9 +62,9 @@ def read_tokens(tokenizer: "Tokenizer", ids: Sequence[int]) -> tuple[Token, ...]
 
 
 def unknown_characters(tokenizer: "Tokenizer", text: str) -> list[str]:
-    """The characters that this tokenizer would drop, since it lacks one of their bytes."""
-    lacking = {c for c in _ALPHABET if tokenizer.token_to_id(c) is None}
-    return [c for c in dict.fromkeys(text) if not lacking.isdisjoint(_spelled(c))]
+    """The characters of which the tokenizer lacks a byte, so that it would drop them."""
+    missing = {c for c in _ALPHABET if tokenizer.token_to_id(c) is None}
+    return [c for c in dict.fromkeys(text) if not missing.isdisjoint(_spelled(c))]
 
 
 def piece_bytes(piece: str) -> bytes:
@@ -75,7 +75,7 @@ def piece_bytes(piece: str) -> bytes:
 
 
 def label(piece: bytes) -> str:
-    """A label for these bytes: marks for blanks, code points for the unseen, hex for parts."""
+    """A label for these bytes: marks for whitespace, code points, hex for parts of characters."""
     out: list[str] = []
     for c in piece.decode("utf-8", "surrogateescape"):
         is_byte = "\udc80" <= c <= "\udcff"
@@ -87,14 +87,14 @@ def label(piece: bytes) -> str:
 
 
 def shorten(text: str, limit: int = MAX_LABEL) -> str:
-    """The text with its middle left out where it is longer than `limit`."""
+    """The text, with … for its middle if it is longer than `limit`."""
     if len(text) <= limit:
         return text
     return f"{text[: limit // 2]}…{text[len(text) - (limit - limit // 2 - 1) :]}"
 
 
 def explain(token: Token) -> str:
-    """What a person should know about a label that is not plain text; empty where it is."""
+    """An explanation of a label that is not plain text; "" for plain text."""
     if token.kind == "special":
         meaning = ": it separates documents" if token.bytes == END_OF_TEXT else ""
         return f"a special token (id {token.id}), not text{meaning}"
@@ -105,7 +105,7 @@ def explain(token: Token) -> str:
 
 
 def marks_used(tokens: Sequence[Token]) -> dict[str, str]:
-    """Mark -> meaning, for the marks that stand in these labels."""
+    """The marks in these labels, with their meanings."""
     text = b"".join(t.bytes for t in tokens if t.kind != "special").decode("utf-8", "replace")
     used = {mark: MARK_NAMES[mark] for c, mark in MARKS.items() if c in text}
     if any(t.kind == "bytes" for t in tokens):
@@ -114,7 +114,7 @@ def marks_used(tokens: Sequence[Token]) -> dict[str, str]:
 
 
 def _byte_alphabet() -> dict[str, int]:
-    """Printable bytes stand for themselves, the others for U+0100 and up, in order."""
+    """Printable bytes are spelled by themselves, the others by U+0100 and up, in order."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = (b for b in range(256) if b not in printable)
     return {chr(b): b for b in printable} | {chr(0x100 + n): b for n, b in enumerate(others)}
@@ -142,7 +142,7 @@ def _token(i: int, piece: bytes, special: bool, shared: str, span: tuple[int, in
 def _shared_characters(
     pieces: Sequence[bytes],
 ) -> Iterator[tuple[int, tuple[str, tuple[int, int]]]]:
-    """Position -> the character cut across tokens, and the range of the tokens that hold it."""
+    """(position, (character split across tokens, range of the tokens that hold it))."""
     owner = [p for p, piece in enumerate(pieces) for _ in piece]
     start, chain, begin, end = 0, "", 0, 0
     for c in b"".join(pieces).decode("utf-8", "surrogateescape"):
@@ -151,7 +151,7 @@ def _shared_characters(
         start += size
         if first == last:
             continue
-        # A token may end one character and begin the next: then they all belong together.
+        # A token that ends one character and begins the next joins their ranges.
         chain, begin = (chain + c, begin) if first < end else (c, first)
         end = last + 1
         for position in range(begin, end):
@@ -165,7 +165,7 @@ def _visible(c: str, before: str) -> str:
     if code < 0x20 or code == 0x7F:
         return chr(0x2400 + code) if code < 0x20 else "\u2421"
     category = unicodedata.category(c)
-    if category[0] in "CZ" or c in BLANK_LETTERS:
+    if category[0] in "CZ" or c in INVISIBLE_LETTERS:
         return f"U+{code:04X}"
     if category[0] == "M" and not _can_carry(before):
         return DOTTED_CIRCLE + c
@@ -173,7 +173,7 @@ def _visible(c: str, before: str) -> str:
 
 
 def _can_carry(before: str) -> bool:
-    """Whether this is a letter without a mark: more than one would reach into the next label."""
+    """Whether this is a letter without a mark; a second one would overlap the next label."""
     bare = len(before) == 1 and before.isalpha()
     return bare and not any(map(unicodedata.combining, unicodedata.normalize("NFD", before)))
 

@@ -1,4 +1,4 @@
-"""config.json: is this a GPT-2, and which? Read here first, since a library would guess."""
+"""config.json, checked: whether this is a GPT-2, and of which size. A library would guess."""
 
 import json
 from collections.abc import Mapping
@@ -11,16 +11,16 @@ import torch
 from mha_viz.errors import CheckpointError, NotGPT2, SourceError
 from mha_viz.gpt2 import ACTIVATIONS, GPT2Config
 
-ALIASES = {  # what transformers calls the same number in other models, and accepts here too
+ALIASES = {  # the names of other models in transformers, which it also accepts for GPT-2
     "n_embd": "hidden_size",
     "n_head": "num_attention_heads",
     "n_layer": "num_hidden_layers",
     "n_positions": "max_position_embeddings",
 }
-LARGEST = {"n_layer": 1024}  # a list of tensor names is made before any tensor is looked at
-UNSUPPORTED = {  # key in config.json -> what it means for the reader
-    "quantization_config": "its weights are quantized, and quantized weights are not read here",
-    "add_cross_attention": "it has cross-attention to an encoder, which a text alone cannot feed",
+LARGEST = {"n_layer": 1024}  # since all tensors are listed by name before any is read
+UNSUPPORTED = {  # key in config.json -> why such a model is rejected
+    "quantization_config": "its weights are quantised, and quantised weights cannot be read here",
+    "add_cross_attention": "it has cross-attention to an encoder, whose input is missing here",
 }
 
 
@@ -32,8 +32,8 @@ def read_config(folder: Path, name: str) -> GPT2Config:
     path = folder / "config.json"
     if (folder / "adapter_config.json").exists():
         raise CheckpointError(
-            f"{name} holds an adapter (adapter_config.json), not a whole model. "
-            "Merge it into its base model, save that, and load the result."
+            f"{name} is an adapter (adapter_config.json), not a full model. "
+            "Merge it into its base model, save the result, and load that."
         )
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
@@ -44,7 +44,7 @@ def read_config(folder: Path, name: str) -> GPT2Config:
         ) from error
     except (ValueError, RecursionError) as error:
         raise CheckpointError(
-            f"The config.json of {name} is not valid JSON. Fetch or save it again."
+            f"The config.json of {name} is not valid JSON. Download or save it again."
         ) from error
     return check_config(raw, name)
 
@@ -52,25 +52,25 @@ def read_config(folder: Path, name: str) -> GPT2Config:
 def check_config(raw: object, name: str, *, file: str = "config.json") -> GPT2Config:
     """The configuration that `file` holds, once parsed; absent keys take GPT-2's defaults.
 
-    Raises NotGPT2 for another architecture, CheckpointError for what cannot be read or trusted.
+    Raises NotGPT2 for another architecture, CheckpointError for invalid or unsupported settings.
     """
     where = f"{file} of {name}"
     if not isinstance(raw, Mapping):
-        raise CheckpointError(f"The {where} holds no object of settings.")
+        raise CheckpointError(f"The {where} is not a JSON object. Download or save it again.")
     model_type = raw.get("model_type")
     if model_type is None:
         raise NotGPT2(
-            f"The {where} has no `model_type`, so it does not say what it is. "
+            f"The {where} has no `model_type`, so the architecture is unknown. "
             'A GPT-2 has "model_type": "gpt2".'
         )
     if model_type != "gpt2":
         raise NotGPT2(
             f"This checkpoint is a `{model_type}` model ({name}); this app reads `gpt2` models: "
-            "gpt2, gpt2-medium, gpt2-large, gpt2-xl, distilgpt2 and what was trained from them."
+            "gpt2, gpt2-medium, gpt2-large, gpt2-xl, distilgpt2 and models trained from them."
         )
     for key, reason in UNSUPPORTED.items():
         if raw.get(key):
-            raise CheckpointError(f"{name} cannot be shown truly: {reason} (`{key}`).")
+            raise CheckpointError(f"{name} is not supported: {reason} (`{key}`).")
     d_model = _count(raw, "n_embd", 768, where)
     config = GPT2Config(
         n_layers=_count(raw, "n_layer", 12, where),
@@ -93,7 +93,7 @@ def check_config(raw: object, name: str, *, file: str = "config.json") -> GPT2Co
 
 
 def config_to_json(config: GPT2Config, dtype: torch.dtype, end_of_text: int) -> dict[str, Any]:
-    """A config.json that `check_config` reads, and transformers too unless heads were taken out."""
+    """A config.json that `check_config` reads; transformers reads it too if no heads are pruned."""
     written: dict[str, Any] = {
         "activation_function": config.activation,
         "architectures": ["GPT2LMHeadModel"],
@@ -138,22 +138,21 @@ def _count(raw: Mapping[str, Any], key: str, default: int, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= largest:
         raise _wrong(key, value, f"expected a whole number from 1 to {largest:,}", where)
     if value != values[-1]:
-        raise _wrong(
-            key, value, f"and {ALIASES[key]} = {_short(values[-1])}, the same thing", where
-        )
+        other = f"{ALIASES[key]} is {_short(values[-1])}, but both must be equal"
+        raise _wrong(key, value, other, where)
     return value
 
 
 def _pruned_heads(
     raw: Mapping[str, Any], config: GPT2Config, where: str
 ) -> tuple[tuple[int, ...], ...]:
-    """For each layer the heads that its weights lack, in rising order; () where no layer lacks any.
+    """The pruned heads of each layer, in rising order; () if no layer has any.
 
-    The key and its form are those of transformers before its version 5: {"layer": [heads]}.
+    The key and its form, {"layer": [heads]}, are those of transformers before version 5.
     """
     value = raw.get("pruned_heads") or {}
     layers = {str(layer): layer for layer in range(config.n_layers)}
-    gone: list[tuple[int, ...]] = [()] * config.n_layers
+    pruned: list[tuple[int, ...]] = [()] * config.n_layers
     expected = (
         f"expected layers from 0 to {config.n_layers - 1}, each with a list of different heads "
         f"from 0 to {config.n_heads - 1}"
@@ -161,12 +160,12 @@ def _pruned_heads(
     if not isinstance(value, Mapping):
         raise _wrong("pruned_heads", value, expected, where)
     for layer, heads in value.items():
-        listed = isinstance(heads, list) and all(type(head) is int for head in heads)
-        there = listed and all(0 <= head < config.n_heads for head in heads)
-        if layer not in layers or not there or len(set(heads)) < len(heads):
+        integers = isinstance(heads, list) and all(type(head) is int for head in heads)
+        in_range = integers and all(0 <= head < config.n_heads for head in heads)
+        if layer not in layers or not in_range or len(set(heads)) < len(heads):
             raise _wrong("pruned_heads", value, expected, where)
-        gone[layers[layer]] = tuple(sorted(heads))
-    return tuple(gone) if any(gone) else ()
+        pruned[layers[layer]] = tuple(sorted(heads))
+    return tuple(pruned) if any(pruned) else ()
 
 
 def _positive(raw: Mapping[str, Any], key: str, default: float, where: str) -> float:
@@ -186,5 +185,7 @@ def _flag(raw: Mapping[str, Any], key: str, default: bool, where: str) -> bool:
 def _activation(raw: Mapping[str, Any], where: str) -> str:
     value = raw.get("activation_function", "gelu_new")
     if not isinstance(value, str) or value not in ACTIVATIONS:
-        raise _wrong("activation_function", value, f"known are {', '.join(ACTIVATIONS)}", where)
+        raise _wrong(
+            "activation_function", value, f"expected one of {', '.join(ACTIVATIONS)}", where
+        )
     return value

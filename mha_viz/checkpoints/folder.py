@@ -1,6 +1,7 @@
-"""A folder on disk: read as a whole, and written so that transformers reads it as it is."""
+"""Reads and writes a checkpoint folder in the format of transformers."""
 
 import json
+import re
 from pathlib import Path
 
 import torch
@@ -8,21 +9,38 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
+from mha_viz.callbacks import OnProgress
 from mha_viz.checkpoints.config import config_to_json, read_config
-from mha_viz.checkpoints.tensors import Progress, State, find_weights, read_nanogpt, read_state
+from mha_viz.checkpoints.tensors import State, find_weights, read_nanogpt, read_state
 from mha_viz.errors import CheckpointError, MhaVizError, SourceError
 from mha_viz.gpt2 import GPT2Config
 
 END_OF_TEXT = "<|endoftext|>"
+LOCAL = re.compile(r"^(\.{1,2}$|\.{0,2}[/\\]|~|[A-Za-z]:[/\\]|.*\\)")
+
+
+def is_local(source: str) -> bool:
+    """Whether this string is a path, and not a name on the Hub."""
+    return bool(LOCAL.match(source))
+
+
+def expanded(source: str | Path) -> Path:
+    """The path with its `~` expanded. Raises SourceError for an unknown user name."""
+    try:
+        return Path(source).expanduser()
+    except RuntimeError as error:
+        raise SourceError(
+            f"There is no folder {source}: the user name after “~” does not exist on this machine."
+        ) from error
 
 
 def read_weights(
-    place: Path, name: str, *, allow_pickle: bool = False, on_progress: Progress | None = None
+    place: Path, name: str, *, allow_pickle: bool = False, on_progress: OnProgress | None = None
 ) -> tuple[GPT2Config, State, dict[str, object]]:
     """Configuration, tensors, and the raw config.json of a folder or of a nanoGPT `.pt` file.
 
-    `on_progress` is told the share of the tensors that was read, and may raise to stop. Raises
-    SourceError and CheckpointError, as `config` and `tensors` do.
+    `on_progress` is called with the fraction of the tensors read. Raises SourceError and
+    CheckpointError, as `config` and `tensors` do.
     """
     try:
         if not place.exists():
@@ -34,15 +52,17 @@ def read_weights(
     except MhaVizError:
         raise
     except OSError as error:
-        raise SourceError(f"{name} cannot be opened: {error.strerror}. Check the path.") from error
+        raise SourceError(
+            f"{name} could not be opened: {error.strerror}. Check the path."
+        ) from error
     raise CheckpointError(
         f"{name} is a single file. Give the folder that holds it, with config.json and "
-        "the tokenizer; only nanoGPT's .pt files are read alone."
+        "the tokenizer; only nanoGPT's .pt files can be opened alone."
     )
 
 
 def _read_folder(
-    folder: Path, name: str, allow_pickle: bool, on_progress: Progress | None
+    folder: Path, name: str, allow_pickle: bool, on_progress: OnProgress | None
 ) -> tuple[GPT2Config, State, dict[str, object]]:
     if not (folder / "config.json").exists() and (folder / "ckpt.pt").exists():
         return _read_nanogpt(folder / "ckpt.pt", name)
@@ -66,7 +86,7 @@ def write_folder(
     *,
     dtype: torch.dtype,
 ) -> None:
-    """A folder that `load` and `transformers.GPT2LMHeadModel.from_pretrained` read as it is."""
+    """Writes a folder that `load` and `transformers.GPT2LMHeadModel.from_pretrained` read."""
     folder.mkdir(parents=True, exist_ok=True)
     end_of_text = tokenizer.token_to_id(END_OF_TEXT)
     if end_of_text is None:
@@ -75,7 +95,8 @@ def write_folder(
     raw["tie_word_embeddings"] = "lm_head.weight" not in tensors
     _write_json(folder / "config.json", raw)
     stored = {name: tensor.detach().to(dtype).contiguous() for name, tensor in tensors.items()}
-    # Replaced as a whole: a stop halfway leaves the old file, and who has it mapped keeps it.
+    # Replaced in one step: an interrupted write leaves the old file, and processes that have it
+    # mapped keep it.
     weights = folder / "model.safetensors"
     save_file(stored, weights.with_suffix(".partial"), metadata={"format": "pt"})
     weights.with_suffix(".partial").replace(weights)

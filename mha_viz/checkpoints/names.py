@@ -1,8 +1,8 @@
-"""One table: what each tensor is called in a GPT-2 file, and what it is called in `gpt2.GPT2`.
+"""The names of each tensor in a GPT-2 file and in `gpt2.GPT2`, and the step between them.
 
 GPT-2's files store every projection as `[in, out]` (transformers calls that a Conv1D); `nn.Linear`
-holds `[out, in]`. Those are the rows marked `transposed`. q, k and v come as thirds of one tensor
-in both, so they need no change of order.
+holds `[out, in]`. Those are the rows marked `transposed`. Both keep q, k and v as thirds of one
+tensor, so their order stays.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ BLOCK = {  # name in gpt2.Block -> name in a GPT-2 file, transposed
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """One parameter: `ours` in GPT2.state_dict(), `theirs` in a file, and how to get across."""
+    """One parameter: its name in GPT2.state_dict() and in a file, and whether it is transposed."""
 
     ours: str
     theirs: str
@@ -34,7 +34,7 @@ class Name:
 
 
 def names(config: GPT2Config) -> Iterator[Name]:
-    """Every parameter of the model but `lm_head.weight`, which a tied checkpoint leaves out."""
+    """Every parameter of the model except `lm_head.weight`, which a tied checkpoint omits."""
     yield Name("wte.weight", "transformer.wte.weight")
     yield Name("wpe.weight", "transformer.wpe.weight")
     for layer in range(config.n_layers):
@@ -67,7 +67,7 @@ def adopt(state: Mapping[str, Tensor], config: GPT2Config) -> GPT2:
         if tensor.shape != expected[key]:
             raise CheckpointError(
                 f"The tensor for `{key}` has shape {list(tensor.shape)}; "
-                f"the configuration asks for {list(expected[key])}."
+                f"the configuration requires {list(expected[key])}."
             )
     model.load_state_dict(ours, assign=True)
     if "lm_head.weight" not in state:
@@ -76,9 +76,9 @@ def adopt(state: Mapping[str, Tensor], config: GPT2Config) -> GPT2:
 
 
 def gpt2_state(model: GPT2) -> dict[str, Tensor]:
-    """The state dict of `model` as a GPT-2 file holds it, contiguous; a tied head is left out.
+    """The state dict of `model` as a GPT-2 file holds it, contiguous; a tied head is omitted.
 
-    Heads that were taken out are not in it: `with_zeros` puts zeros where they were.
+    Pruned heads are not in it; `with_zeros` puts zeros in their place.
     """
     ours = model.state_dict()
     state = {
@@ -91,9 +91,9 @@ def gpt2_state(model: GPT2) -> dict[str, Tensor]:
 
 
 def with_zeros(state: Mapping[str, Tensor], config: GPT2Config) -> dict[str, Tensor]:
-    """A GPT-2 state dict of full width: zeros stand where `config` has heads taken out.
+    """A GPT-2 state dict of full width, with zeros for the pruned heads of `config`.
 
-    transformers reads it, and it computes the same: a head whose v is zero adds nothing.
+    transformers reads it and computes the same: a head whose v is zero adds nothing.
     """
     whole = dict(state)
     for layer in range(config.n_layers):

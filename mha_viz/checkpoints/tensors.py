@@ -1,12 +1,12 @@
-"""The tensors of a checkpoint, read from its files and checked one by one, never trusted.
+"""Reads the tensors of a checkpoint and checks each of them.
 
-What leaves this module is a complete GPT-2 state dict: float32, finite, and named as transformers
-names it (`transformer.h.0.attn.c_attn.weight`, stored as `[in, out]`).
+The result is a complete GPT-2 state dict in float32, finite, with the names of transformers
+(`transformer.h.0.attn.c_attn.weight`, stored as `[in, out]`).
 """
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,13 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
+from mha_viz.callbacks import OnProgress
 from mha_viz.checkpoints.config import check_config
 from mha_viz.checkpoints.names import names
 from mha_viz.errors import CheckpointError, SourceError
 from mha_viz.gpt2 import GPT2Config
 
-Progress = Callable[[float], None]
-NANOGPT_SIZES = {  # in model_args -> in config.json
+NANOGPT_SIZES = {  # key in model_args -> key in config.json
     "n_layer": "n_layer",
     "n_head": "n_head",
     "n_embd": "n_embd",
@@ -36,7 +36,7 @@ OTHER_HEADS = ("multiple_choice_head.", "score.", "classifier.", "v_head.")
 
 @dataclass(slots=True)
 class State:
-    """A complete state dict, and what a person should know about it."""
+    """A complete state dict, the types it was stored in, and notes for the user."""
 
     tensors: dict[str, Tensor]
     stored_dtype: str
@@ -44,7 +44,7 @@ class State:
 
 
 def find_weights(folder: Path, name: str, *, allow_pickle: bool) -> list[Path]:
-    """The files that hold the weights. Raises SourceError where there are none, or not all."""
+    """The files that hold the weights. Raises SourceError if any is missing."""
     single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
     if single.exists():
         return [single]
@@ -55,8 +55,8 @@ def find_weights(folder: Path, name: str, *, allow_pickle: bool) -> list[Path]:
         return pickles
     if pickles:
         raise CheckpointError(
-            f"{name} has its weights in {pickles[0].name} only. Such a file is a pickle, which can "
-            "run code, so it is not opened. Save it as safetensors, or, if you trust it, call "
+            f"{name} has its weights only in {pickles[0].name}. A pickle can run code, so it is "
+            "not opened. Save the weights as safetensors or, if you trust the file, call "
             "load(..., allow_pickle=True) in Python."
         )
     raise SourceError(f"{name} has no weights: expected model.safetensors beside config.json.")
@@ -68,12 +68,12 @@ def read_state(
     name: str,
     *,
     tied: bool,
-    on_progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> State:
-    """The state dict in `files`, checked against `config`; see the module for what is promised.
+    """The state dict in `files`, checked against `config`; see the module for its form.
 
-    `on_progress` is told the share that is done, and may raise to stop. Raises
-    CheckpointError, naming the tensor: missing, of a wrong shape, NaN or infinite, unknown.
+    `on_progress` is called with the fraction done. Raises CheckpointError for a tensor that is
+    missing, unknown, of the wrong shape, NaN or infinite, and names it.
     """
     raw: dict[str, Tensor] = {}
     for path in files:
@@ -82,12 +82,12 @@ def read_state(
 
 
 def read_nanogpt(path: Path, name: str) -> tuple[GPT2Config, State]:
-    """A checkpoint of nanoGPT's train.py: `nn.Linear` layout, its own names for the sizes."""
+    """A checkpoint of nanoGPT's train.py, which stores `[out, in]` and names sizes differently."""
     payload = _torch_load(path, name)
     args, raw = payload.get("model_args"), payload.get("model")
     if not isinstance(args, dict) or not isinstance(raw, dict):
         raise CheckpointError(
-            f"{path.name} of {name} is no nanoGPT checkpoint: expected `model` and `model_args`."
+            f"{path.name} of {name} is not a nanoGPT checkpoint: expected `model` and `model_args`."
         )
     lacking = [size for size in NANOGPT_SIZES if size not in args]
     if lacking:
@@ -108,9 +108,9 @@ def complete(
     name: str,
     *,
     tied: bool,
-    on_progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> State:
-    """Checks names, shapes and values; fills the zeros of a model that has no biases at all."""
+    """Checks names, shapes and values; a model without any biases gets zeros for them."""
     expected = {entry.theirs: shape for entry, shape in _shapes(config)}
     if HEAD in tensors or not tied:
         expected[HEAD] = expected[EMBEDDING]
@@ -123,21 +123,21 @@ def complete(
         )
     stored = {str(t.dtype).removeprefix("torch.") for t in tensors.values()}
     notes = _ignore_the_rest(tensors, expected, name)
-    asks = "its config.json asks for"
+    requires = "its config.json requires"
     if config.pruned_heads:
-        asks = "its config.json, with `pruned_heads`, asks for"
+        requires = "its config.json, with `pruned_heads`, requires"
     checked = {}
     for done, (key, shape) in enumerate(expected.items()):
         if on_progress is not None:
             on_progress(done / len(expected))
         if key in tensors:
-            checked[key] = _checked(key, tensors[key], shape, name, asks)
+            checked[key] = _checked(key, tensors[key], shape, name, requires)
     if missing:
         checked |= {key: torch.zeros(expected[key]) for key in biases}
         notes.append("The file has no biases; they are zero.")
-    n_gone = sum(map(len, config.pruned_heads))
-    if n_gone:
-        notes.append(f"{n_gone} of its heads were taken out (`pruned_heads`).")
+    n_pruned = sum(map(len, config.pruned_heads))
+    if n_pruned:
+        notes.append(f"{n_pruned} of its heads have been pruned (`pruned_heads`).")
     if HEAD not in checked:
         notes.append("The unembedding is the token embedding (tied head).")
     elif torch.equal(checked[HEAD], checked[EMBEDDING]):
@@ -174,39 +174,40 @@ def _shapes(config: GPT2Config) -> list[tuple[Any, tuple[int, ...]]]:
 def _ignore_the_rest(
     tensors: dict[str, Tensor], expected: dict[str, tuple[int, ...]], name: str
 ) -> list[str]:
-    """Notes on harmless extra tensors; an extra one inside the model would change the numbers."""
+    """Notes on extra tensors. Raises CheckpointError for those that affect the logits."""
     extra = [key for key in tensors if key not in expected]
     inside = [key for key in extra if not key.startswith(OTHER_HEADS)]
     if inside:
         raise CheckpointError(
-            f"{name} holds {_some(inside)}, which GPT-2 does not have; "
-            "what it computes cannot be shown truly without."
+            f"{name} holds {_some(inside)}, which GPT-2 does not have, so this app cannot compute "
+            "what the model computes. Choose another model."
         )
-    return [f"Not read, since attention does not use it: {_some(extra)}."] if extra else []
+    return [f"Not loaded, because GPT-2's logits do not use it: {_some(extra)}."] if extra else []
 
 
-def _checked(key: str, tensor: Tensor, shape: tuple[int, ...], name: str, asks: str) -> Tensor:
+def _checked(key: str, tensor: Tensor, shape: tuple[int, ...], name: str, requires: str) -> Tensor:
     if tuple(tensor.shape) != shape:
         raise CheckpointError(
-            f"The tensor `{key}` of {name} has shape {list(tensor.shape)}; {asks} {list(shape)}."
+            f"The tensor `{key}` of {name} has shape {list(tensor.shape)}; "
+            f"{requires} {list(shape)}."
         )
     if not tensor.is_floating_point() or tensor.layout != torch.strided or tensor.is_meta:
         raise CheckpointError(
-            f"The tensor `{key}` of {name} holds {tensor.dtype} in a form that is no plain list "
-            "of numbers with a fraction, so it is not read. Save it as float32."
+            f"The tensor `{key}` of {name} holds {tensor.dtype} ({tensor.layout}), not dense "
+            "floating-point numbers. Save it as float32."
         )
-    # A copy: safetensors maps the file, and a file that changes would change the model.
+    # A copy, because safetensors maps the file: a change of the file would change the model.
     tensor = tensor.detach().to(torch.float32, copy=True)
     if not bool(torch.isfinite(tensor).all()):
         raise CheckpointError(
             f"The tensor `{key}` of {name} holds NaN or infinite values. "
-            "The file is damaged, or its training broke."
+            "The file is damaged, or its training diverged."
         )
     return tensor
 
 
 def _normalise(raw: dict[str, Tensor], name: str) -> dict[str, Tensor]:
-    """One prefix for all of the spellings; masks that old files carried are dropped."""
+    """One prefix for all spellings of a name, without the masks that old files contain."""
     tensors: dict[str, Tensor] = {}
     for key, tensor in raw.items():
         clean = key
@@ -230,7 +231,7 @@ def _shards(index: Path, name: str) -> list[Path]:
         shards = sorted({str(value) for value in weight_map.values()})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(
-            f"{index.name} of {name} is not a list of shards. Fetch or save it again."
+            f"{index.name} of {name} is not a list of shards. Download or save it again."
         ) from error
     for shard in shards:
         if Path(shard).name != shard:
@@ -238,7 +239,7 @@ def _shards(index: Path, name: str) -> list[Path]:
         if not (index.parent / shard).exists():
             raise SourceError(
                 f"{name} lacks {shard}, one of the {len(shards)} files its weights are in. "
-                "Fetch that file again."
+                "Download that file again."
             )
     return [index.parent / shard for shard in shards]
 
@@ -264,11 +265,13 @@ def _torch_load(path: Path, name: str) -> dict[str, Any]:
     except Exception as error:
         # A damaged pickle raises nearly anything; none of its code runs with weights_only.
         raise CheckpointError(
-            f"{path.name} of {name} holds more than plain tensors, or is damaged; it was refused, "
-            "and nothing in it was run. Save the weights as safetensors."
+            f"{path.name} of {name} is damaged or holds more than plain tensors. It was rejected, "
+            "and no code in it was run. Save the weights as safetensors."
         ) from error
     if not isinstance(payload, dict):
-        raise CheckpointError(f"{path.name} of {name} holds no state dict.")
+        raise CheckpointError(
+            f"{path.name} of {name} does not hold a state dict. Save the weights as safetensors."
+        )
     return payload
 
 
@@ -277,13 +280,13 @@ def _what_is_wrong(path: Path, name: str) -> str:
     with path.open("rb") as file:
         head = file.read(64)
     if size == 0:
-        return f"{path.name} of {name} is empty. Fetch it again."
+        return f"{path.name} of {name} is empty. Download it again."
     if head.startswith(b"version https://git-lfs"):
         return (
             f"{path.name} of {name} is a Git LFS pointer of {size} bytes, not the weights. "
             "Run `git lfs pull` in that folder, or download the file itself."
         )
-    return f"{path.name} of {name} ({size:,} bytes) is cut short or damaged. Fetch it again."
+    return f"{path.name} of {name} ({size:,} bytes) is truncated or damaged. Download it again."
 
 
 def _some(keys: list[str]) -> str:

@@ -1,7 +1,6 @@
-"""transformers as the judge: it builds the same weights, and must compute what we compute."""
+"""Checks a checkpoint against transformers, which must compute the same from the same weights."""
 
 import os
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -9,20 +8,18 @@ from torch import Tensor
 
 from mha_viz.attention import attention_scores, causal_mask, masked_softmax
 from mha_viz.checkpoints.config import ALIASES
-from mha_viz.errors import CheckpointError, SourceError
+from mha_viz.errors import CheckpointError
 from mha_viz.gpt2 import GPT2
 
 # The plain import `from transformers import ...` resolves names lazily and races when several
 # sessions start at once; the full module path does not.
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-from tokenizers import Tokenizer
 from transformers.models.gpt2.configuration_gpt2 import GPT2Config as TheirConfig
 from transformers.models.gpt2.modeling_gpt2 import GPT2LMHeadModel
-from transformers.models.gpt2.tokenization_gpt2 import GPT2Tokenizer
 from transformers.utils import logging
 
 TOLERANCE = 1e-4  # relative to the largest logit; float32 on a full-size model stays below 1e-5
-COMPUTED_WITH = (  # what config.json says beyond this changes no logit and no pattern
+COMPUTED_WITH = (  # the keys of config.json that affect logits and patterns
     *ALIASES,
     *ALIASES.values(),
     "activation_function",
@@ -58,12 +55,16 @@ def build(folder_config: dict[str, Any], tensors: dict[str, Tensor], name: str) 
         )
     except Exception as error:
         # Its configuration is checked by a library that has an exception tree of its own.
-        told = str(error).strip() or "it gave no reason"
-        reason = told.splitlines()[-1].split("Error: ")[-1].strip()
+        text = str(error).strip() or "it gave no reason"
+        reason = text.splitlines()[-1].split("Error: ")[-1].strip()
         raise CheckpointError(f"transformers cannot build {name}: {reason}") from error
     problems = [key for kind in ("missing_keys", "mismatched_keys") for key in report[kind]]
     if problems:
-        raise CheckpointError(f"transformers finds {name} incomplete: {problems[:3]}.")
+        some = ", ".join(f"`{key}`" for key in problems[:3])
+        raise CheckpointError(
+            f"transformers finds tensors of {name} missing or of the wrong shape: {some}. "
+            "Download or save the checkpoint again."
+        )
     return model.eval()
 
 
@@ -79,35 +80,12 @@ def compare(ours: GPT2, theirs: GPT2LMHeadModel, name: str) -> None:
     for layer, pattern in enumerate(expected.attentions):
         q, k, _ = run.qkv[:, layer]
         scores = attention_scores(q, k, ours.config.scale(layer))
-        found = masked_softmax(scores, causal_mask(T, T))
-        differences.append((found - pattern).abs().max())
+        ours_pattern = masked_softmax(scores, causal_mask(T, T))
+        differences.append((ours_pattern - pattern).abs().max())
     # torch's max keeps a NaN; Python's drops one that does not come first.
     worst = float(torch.stack(differences).max())
     if not worst <= TOLERANCE:
         raise CheckpointError(
-            f"{name} was read, and then computed something else here than in transformers "
-            f"(difference {worst:.1e}); it is not shown, since its numbers could not be trusted."
+            f"{name} was loaded, but its outputs here differ from transformers' by {worst:.1e}. "
+            "It is not shown, because its numbers cannot be trusted."
         )
-
-
-def read_tokenizer(folder: Path, name: str) -> Tokenizer:
-    """The tokenizer in `folder`: tokenizer.json as it stands, or what transformers makes of parts.
-
-    transformers would rebuild a tokenizer.json too: it adds `<|endoftext|>` where there was none,
-    with an id that the model does not have.
-
-    Raises SourceError where there is none and CheckpointError where it cannot be read.
-    """
-    whole, parts = folder / "tokenizer.json", [folder / "vocab.json", folder / "merges.txt"]
-    if not (whole.exists() or all(part.exists() for part in parts)):
-        raise SourceError(
-            f"{name} has no tokenizer: expected tokenizer.json, or vocab.json and merges.txt."
-        )
-    try:
-        if whole.exists():
-            return Tokenizer.from_file(str(whole))
-        built: Tokenizer = GPT2Tokenizer.from_pretrained(folder).backend_tokenizer
-        return built
-    except Exception as error:
-        # The parser is written in Rust and raises bare Exception for a damaged file.
-        raise CheckpointError(f"The tokenizer of {name} cannot be read: {error}") from error

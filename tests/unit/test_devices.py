@@ -80,10 +80,10 @@ def test_the_cpu_is_always_there():
 
 
 def test_the_cpu_computes_in_float32():
-    model, word = devices.place(network(), "cpu", None)
+    model, message = devices.place(network(), "cpu", None)
     assert {p.dtype for p in model.parameters()} == {torch.float32}
     assert {p.device.type for p in model.parameters()} == {"cpu"}
-    assert word == ""
+    assert message == ""
 
 
 @pytest.mark.parametrize("dtype", ["float32", "torch.float32", torch.float32])
@@ -102,14 +102,14 @@ def test_the_best_device_comes_first(monkeypatch: pytest.MonkeyPatch):
     assert devices.available() == ["cpu"]
 
 
-# --- what cannot be had ---------------------------------------------------------------------------
+# --- devices and dtypes that are not available ----------------------------------------------------
 
 
 @pytest.mark.parametrize("device", ["quantum", "", "cuda:x"])
-def test_an_unknown_device_is_named_with_those_that_are_there(device: str):
+def test_an_unknown_device_is_named_with_the_available_ones(device: str):
     with pytest.raises(DeviceError) as caught:
         devices.place(network(), device, None)
-    assert f"There is no device `{device}`; here: " in str(caught.value)
+    assert f"There is no device `{device}`. Choose from: " in str(caught.value)
     assert "cpu" in str(caught.value)
     assert isinstance(caught.value, MhaVizError)
 
@@ -118,24 +118,26 @@ def test_an_unknown_device_is_named_with_those_that_are_there(device: str):
 def test_a_device_that_is_not_available_is_named(device: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(devices, "available", lambda: ["cpu"])
     name = device.partition(":")[0]
-    with pytest.raises(DeviceError, match=f"`{name}` is not available here; there is cpu"):
+    message = rf"`{name}` is not available on this machine\. Choose from: cpu\."
+    with pytest.raises(DeviceError, match=message):
         devices.place(network(), device, None)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", torch.float16, "float64", "int8", "x"])
 def test_the_cpu_takes_float32_only(dtype: str | torch.dtype):
-    with pytest.raises(DeviceError, match="is not for cpu; there is float32"):
+    with pytest.raises(DeviceError, match=r"is not supported on cpu\. Choose from: float32\."):
         devices.place(network(), "cpu", dtype)
 
 
-def test_load_passes_the_refusal_on():
-    with pytest.raises(DeviceError, match=r"dtype float16 is not for cpu; there is float32\."):
+def test_load_raises_the_error_of_place():
+    message = r"dtype float16 is not supported on cpu\. Choose from: float32\."
+    with pytest.raises(DeviceError, match=message):
         load("bundled", device="cpu", dtype="float16")
 
 
 def test_an_unknown_number_type_is_refused_on_any_device(another):
     another(same)
-    with pytest.raises(DeviceError, match="there is float32, float16, bfloat16"):
+    with pytest.raises(DeviceError, match="Choose from: float32, float16, bfloat16"):
         devices.place(network(), OTHER, "int8")
 
 
@@ -145,36 +147,36 @@ def test_an_unknown_number_type_is_refused_on_any_device(another):
 @pytest.mark.parametrize("asked", [None, OTHER])
 def test_a_device_that_agrees_is_used(another, asked: str | None):
     another(same)
-    model, word = devices.place(network(), asked, None)
+    model, message = devices.place(network(), asked, None)
     assert model.wte.weight.device.type == OTHER
-    assert word == ""
+    assert message == ""
 
 
 @pytest.mark.parametrize("change", [shifted, not_a_number, infinite])
 def test_a_device_that_disagrees_is_not_used_and_this_is_said(another, change):
     another(change)
-    model, word = devices.place(network(), None, None)
+    model, message = devices.place(network(), None, None)
     assert model.wte.weight.device.type == "cpu"
-    assert word.startswith(f"{OTHER} differs from the CPU by ")
-    assert word.endswith("on a short text; the CPU is used.")
+    assert message.startswith(f"{OTHER} differs from the CPU by ")
+    assert message.endswith("on a short text; the CPU is used.")
 
 
 @pytest.mark.parametrize("change", [broken, missing])
 def test_a_device_that_fails_is_not_used_and_this_is_said(another, change):
     another(change)
-    model, word = devices.place(network(), None, None)
+    model, message = devices.place(network(), None, None)
     assert model.wte.weight.device.type == "cpu"
-    assert word.startswith(f"{OTHER} failed on a short text (")
-    assert word.endswith("; the CPU is used.")
-    assert "\n" not in word
+    assert message.startswith(f"{OTHER} failed on a short text (")
+    assert message.endswith("; the CPU is used.")
+    assert "\n" not in message
 
 
 def test_a_device_whose_results_cannot_be_fetched_is_not_used(monkeypatch: pytest.MonkeyPatch):
     """An accelerator reports an error late: where its result is read, not where it is computed."""
     monkeypatch.setattr(devices, "available", lambda: [OTHER, "cpu"])
-    model, word = devices.place(network(), None, None)
+    model, message = devices.place(network(), None, None)
     assert model.wte.weight.device.type == "cpu"
-    assert f"{OTHER} failed on a short text" in word
+    assert f"{OTHER} failed on a short text" in message
 
 
 def test_the_word_is_in_the_description_of_the_model(another):

@@ -355,7 +355,7 @@ def test_something_else_answers(server: HubServer, page: bytes) -> None:
     server.page = page
     with pytest.raises(SourceError) as caught:
         fetch("some/model")
-    assert_says(caught.value, "some/model", "not the model hub", "login")
+    assert_says(caught.value, "some/model", "did not come from", "login")
 
 
 def test_an_error_between_two_files(server: HubServer, publish: Callable[..., Path]) -> None:
@@ -377,7 +377,7 @@ def test_no_network(server: HubServer, monkeypatch: pytest.MonkeyPatch, endpoint
         monkeypatch.setenv("HF_ENDPOINT", closed if endpoint == "closed" else endpoint)
         with pytest.raises(SourceError) as caught:
             fetch("some/model")
-    assert_says(caught.value, "some/model", "out of reach", "bundled")
+    assert_says(caught.value, "some/model", "no network", "bundled")
 
 
 def test_an_answer_that_does_not_come(
@@ -388,7 +388,7 @@ def test_an_answer_that_does_not_come(
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
         with pytest.raises(SourceError) as caught:
             fetch("some/model")
-    assert_says(caught.value, "some/model", "out of reach", "seconds")
+    assert_says(caught.value, "some/model", "did not answer", "seconds")
 
 
 def test_the_cache_cannot_be_written(
@@ -463,7 +463,7 @@ def test_a_connection_that_stays_broken(server: HubServer, publish: Callable[...
     server.break_at[WEIGHTS], server.break_once = MB, False
     with pytest.raises(SourceError) as caught:
         fetch("some/model")
-    assert_says(caught.value, "some/model", "broke", "goes on")
+    assert_says(caught.value, "some/model", "broke", "continues")
     server.break_at.clear()
     seen: list[Progress] = []
     fetched = fetch("some/model", on_progress=seen.append)
@@ -484,7 +484,7 @@ def test_cancel_and_go_on(server: HubServer, publish: Callable[..., Path], shard
 
     with pytest.raises(Cancelled) as caught:
         fetch("some/model", on_progress=stop_halfway, cancel=cancel)
-    assert_says(caught.value, "some/model", "goes on")
+    assert_says(caught.value, "some/model", "continues")
     served = server.served.copy()
     fetched = fetch("some/model")
     again = [request for request in server.asked_for(".safetensors") if request.range]

@@ -24,6 +24,7 @@ from transformers.models.gpt2.modeling_gpt2 import (
     GPT2LMHeadModel,
     GPT2Model,
 )
+from transformers.models.gpt2.tokenization_gpt2 import GPT2Tokenizer
 
 from mha_viz import checkpoints
 from mha_viz.checkpoints import hub, load, names, save, verify
@@ -243,7 +244,8 @@ def test_the_names_that_other_models_use_for_the_sizes(gpt2, checkpoint):
         raw[alias] = raw.pop(key)
     (folder / "config.json").write_text(json.dumps(raw))
     check_equal(load(folder), theirs)
-    assert "n_head = 2; and num_attention_heads = 4" in refused(edit_config(folder, n_head=2))
+    message = refused(edit_config(folder, n_head=2))
+    assert "n_head = 2; num_attention_heads is 4, but both must be equal" in message
 
 
 @pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "model.", "module._orig_mod."])
@@ -290,7 +292,7 @@ def test_the_head_of_another_task_is_left_out_and_this_is_said(gpt2, checkpoint,
     other.load_state_dict(theirs.state_dict(), strict=False)
     model = load(checkpoint(other))
     check_equal(model, theirs)
-    assert any(note.startswith("Not read, since attention") for note in model.description.notes)
+    assert any(note.startswith("Not loaded, because GPT-2") for note in model.description.notes)
 
 
 def test_a_wrong_shape_is_named(gpt2, checkpoint):
@@ -337,7 +339,7 @@ def test_a_mistake_that_no_shape_shows_is_caught(gpt2, checkpoint, monkeypatch, 
     folder = checkpoint(gpt2(1))
     assert load(folder)
     monkeypatch.setattr(checkpoints, "adopt", adopt)
-    assert "computed something else here than in transformers" in refused(folder)
+    assert "its outputs here differ from transformers'" in refused(folder)
 
 
 def test_a_nan_in_the_patterns_alone_is_no_agreement(gpt2, checkpoint, monkeypatch):
@@ -351,7 +353,7 @@ def test_a_nan_in_the_patterns_alone_is_no_agreement(gpt2, checkpoint, monkeypat
         return out
 
     theirs.forward = forward
-    with pytest.raises(CheckpointError, match="computed something else"):
+    with pytest.raises(CheckpointError, match="its outputs here differ"):
         verify.compare(network, theirs, "a test")
 
 
@@ -389,8 +391,8 @@ def test_nanogpt(gpt2, tmp_path, tokenizer, bias, as_file):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"model_args": None}, "is no nanoGPT checkpoint"),
-        ({"model": [1]}, "is no nanoGPT checkpoint"),
+        ({"model_args": None}, "is not a nanoGPT checkpoint"),
+        ({"model": [1]}, "is not a nanoGPT checkpoint"),
         ({"n_head": 0}, "n_head = 0"),
         ({"n_embd": "32"}, "n_embd = '32'"),
         ({"n_head": 5}, "n_embd = 32 and n_head = 5"),
@@ -449,7 +451,7 @@ def test_a_pickle_is_not_opened(evil_folder):
 
 def test_code_in_a_pickle_never_runs(evil_folder):
     folder, marker = evil_folder
-    assert "nothing in it was run" in refused(folder, allow_pickle=True)
+    assert "no code in it was run" in refused(folder, allow_pickle=True)
     assert not marker.exists()
 
 
@@ -481,7 +483,7 @@ def test_a_plain_pickle_is_read_where_the_user_allows_it(gpt2, checkpoint):
         ({"pruned_heads": {"0": [1, 2]}}, "pruned_heads"),
         ({"quantization_config": {"load_in_4bit": True}}, "quantization_config"),
         ({"add_cross_attention": True}, "add_cross_attention"),
-        ({"activation_function": "mish"}, "activation_function = 'mish'; known are gelu_new, "),
+        ({"activation_function": "mish"}, "activation_function = 'mish'; expected one of gelu_new"),
         ({"activation_function": 3}, "activation_function = 3"),
         ({"n_head": 0}, "n_head = 0; expected a whole number"),
         ({"n_head": -4}, "n_head = -4"),
@@ -539,9 +541,9 @@ def test_an_adapter_is_refused(gpt2, checkpoint):
         (b"{", "is not valid JSON"),
         (b"\xff\xfe\x00", "is not valid JSON"),
         (b"[" * 100_000, "is not valid JSON"),
-        (b"[1, 2]", "holds no object of settings"),
-        (b"null", "holds no object of settings"),
-        (b'"gpt2"', "holds no object of settings"),
+        (b"[1, 2]", "is not a JSON object"),
+        (b"null", "is not a JSON object"),
+        (b'"gpt2"', "is not a JSON object"),
         (b"{}", "has no `model_type`"),
     ],
     ids=lambda value: str(value)[:12],
@@ -595,11 +597,11 @@ LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 548105
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "model.safetensors of .* is empty. Fetch it again"),
+        (b"", "model.safetensors of .* is empty. Download it again"),
         (LFS, "is a Git LFS pointer of [0-9]+ bytes, not the weights. Run `git lfs pull`"),
-        (b"\x08\0\0\0\0\0\0\0{", "is cut short or damaged"),
-        (b"\xff" * 100, "is cut short or damaged"),
-        (b"<html>Not Found</html>", "is cut short or damaged"),
+        (b"\x08\0\0\0\0\0\0\0{", "is truncated or damaged"),
+        (b"\xff" * 100, "is truncated or damaged"),
+        (b"<html>Not Found</html>", "is truncated or damaged"),
     ],
     ids=["empty", "LFS", "header", "ones", "html"],
 )
@@ -684,7 +686,7 @@ def test_another_tokenizer_can_be_named(gpt2, checkpoint, tmp_path, tokenizer, m
 
 def test_ids_beyond_the_vocabulary_are_refused(gpt2, checkpoint):
     message = refused(checkpoint(gpt2(1, vocab_size=299)))
-    assert "ids up to 299; the model knows 299 tokens" in message
+    assert "ids up to 299, but the model has 299 tokens" in message
 
 
 def test_a_vocabulary_with_room_to_spare_is_fine(gpt2, checkpoint):
@@ -723,7 +725,7 @@ def test_a_tokenizer_of_another_kind_is_refused(gpt2, checkpoint):
 
     folder = checkpoint(gpt2(1))
     Tokenizer(models.WordLevel({"a": 0})).save(str(folder / "tokenizer.json"))
-    assert "is not a byte-level BPE, GPT-2's kind" in refused(folder)
+    assert "is not a byte-level BPE like GPT-2's" in refused(folder)
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -835,7 +837,7 @@ def test_the_bundled_model_is_small_and_whole(bundled):
 
 
 def test_the_bundled_tokenizer_is_the_one_of_transformers(bundled):
-    theirs = verify.GPT2Tokenizer.from_pretrained(checkpoints.BUNDLED)
+    theirs = GPT2Tokenizer.from_pretrained(checkpoints.BUNDLED)
     for text in (TEXT, "I 😀 you\n\n\tnaïve", "once<|endoftext|>upon"):
         assert bundled.encode(text)[0] == theirs(text)["input_ids"]
 

@@ -31,7 +31,7 @@ def test_a_pruned_model_is_read_back_as_it_was(tiny: Model, tmp_path: Path, head
     assert back.config == few.config
     assert torch.equal(logits_of(back), logits_of(few))
     assert back.description.n_parameters == size(few.network).n_parameters
-    assert f"{len(heads)} of its heads were taken out (`pruned_heads`)." in back.description.notes
+    assert f"{len(heads)} of its heads have been pruned (`pruned_heads`)." in back.description.notes
     expected = logits_of(tiny, head_gate=gate_without(tiny.config, heads))
     torch.testing.assert_close(logits_of(back), expected, atol=1e-5, rtol=0)
 
@@ -108,7 +108,8 @@ def test_no_pruned_heads_are_none(tiny: Model, tmp_path: Path, value: Any):
 
 def test_weights_that_do_not_lack_those_heads_are_refused(tiny: Model, tmp_path: Path):
     save(pruned_model(tiny, [(0, 1)]), tmp_path)
-    with pytest.raises(CheckpointError, match=r"c_attn.*shape \[32, 72\]; .* `pruned_heads`, asks"):
+    message = r"c_attn.*shape \[32, 72\]; .* `pruned_heads`, requires"
+    with pytest.raises(CheckpointError, match=message):
         load(edit(tmp_path, {"0": [1, 2]}))
 
 
