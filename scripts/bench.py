@@ -1,22 +1,22 @@
-"""Measures speed and memory against what people use today, and prints a goal beside each ratio.
+"""Measures speed and memory against other libraries, and prints each ratio with its goal.
 
     pip install -r requirements-bench.txt && pip install --no-deps bertviz==1.4.1
     python scripts/bench.py [--quick] [--only NAME ...]
 
-Both sides of a row run in this one command, taking turns, and the table shows medians. CPU time is
-the process's own, with one thread; the rest is wall time, so let the machine do nothing else.
-The names, and what each measures:
+Both sides of a row run in this command, alternately, and the table shows medians. CPU time is that
+of the process, with one thread; everything else is wall time, so leave the machine idle. The
+measurements:
 
-    forward  a text through GPT-2 small, every head reachable, against transformers: CPU time
-    memory   the same with 1024 tokens: the peak of a fresh process (Linux)
-    head     one more head of a text that was run already, against running transformers again
-    grid     the picture of all 144 heads, against BertViz: bytes, and time in Chromium
-    ablation every head removed, exactly and estimated, against hooks on transformers: CPU time
-    start    from `streamlit run` to the first picture, against importing torch and streamlit
-    change   from a key to the picture of another head, against Streamlit's default settings
-    views    every view of the app: bytes, server time, time in Chromium; a table of its own
+    forward   a text through GPT-2 small with all heads, against transformers: CPU time
+    memory    the same with 1,024 tokens: peak memory of a new process (Linux)
+    head      the pattern of one more head, against another run of transformers: CPU time
+    grid      the picture of all 144 heads, against BertViz: bytes, and time in Chromium
+    ablation  each head ablated, exactly and estimated, against hooks on transformers: CPU time
+    start     from `streamlit run` to the first picture, against importing torch and streamlit
+    change    from a key to the picture of another head, against Streamlit's default settings
+    views     every view of the app: bytes, server time, time in Chromium (a table of its own)
 
-The command fails where a goal is missed or a row could not be measured.
+The exit status is 1 if a goal is missed or a measurement was not possible.
 """
 
 import argparse
@@ -42,37 +42,28 @@ MEASURES: dict[str, Callable[[bool], Iterator[Row]]] = {
     "change": change.change,
     "views": views.views,
 }
-PACKAGES = (
-    "torch",
-    "numpy",
-    "transformers",
-    "streamlit",
-    "plotly",
-    "bertviz",
-    "circuitsvis",
-    "playwright",
-)
+PACKAGES = "torch numpy transformers streamlit plotly bertviz circuitsvis playwright"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="few repetitions: a rough look")
+    parser.add_argument("--quick", action="store_true", help="few repetitions, for a rough result")
     parser.add_argument("--only", nargs="+", choices=MEASURES, metavar="NAME", default=[])
-    asked = parser.parse_args()
-    print_machine(quick=asked.quick)
+    args = parser.parse_args()
+    print_machine(quick=args.quick)
     rows: list[Row] = []
     missing: list[str] = []
     try:
-        for name in asked.only or MEASURES:
+        for name in args.only or MEASURES:
             print(f"measuring {name} …", file=sys.stderr, flush=True)
             try:
-                rows.extend(MEASURES[name](asked.quick))
+                rows.extend(MEASURES[name](args.quick))
             except NotMeasured as error:
                 missing.append(f"{name} was not measured: {error}")
     finally:
-        print_table(rows)  # what was measured before a fault too
+        print_table(rows)  # also after an error
     for line in missing:
         print(f"\n{line}")
     return 0 if all(row.met is not False for row in rows) and not missing else 1
@@ -81,12 +72,12 @@ def main() -> int:
 def print_machine(*, quick: bool) -> None:
     load = ", ".join(f"{n:.1f}" for n in os.getloadavg())
     print(f"{processor()}, {os.cpu_count()} logical cores, load {load}; {platform.platform()}")
-    print(f"Python {platform.python_version()}, {', '.join(map(package, PACKAGES))}")
+    print(f"Python {platform.python_version()}, {', '.join(map(package, PACKAGES.split()))}")
     print("Few repetitions (--quick).\n" if quick else "", flush=True)
 
 
 def processor() -> str:
-    """The model of the processor, where the system tells it."""
+    """The model of the processor, if the system reports it."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
     models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]

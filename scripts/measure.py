@@ -1,10 +1,10 @@
-"""Measures a checkpoint: what it learnt, which heads it grew, and how it writes.
+"""Measures a checkpoint: its loss, its heads, and samples of its text.
 
     python scripts/measure.py --corpus stories.txt [FOLDER]
 
-Prints the held-out loss (the last 1 % of the corpus, which training never sees), the strongest
+Prints the held-out loss (on the last 1% of the corpus, which is not trained on), the strongest
 previous-token, induction and first-token heads, and three sampled continuations. FOLDER is a GPT-2
-folder; the bundled one unless given.
+folder, by default the bundled one.
 """
 
 import argparse
@@ -17,24 +17,23 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mha_viz.head import Head
-
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from train import HELD_OUT, encode_corpus, held_out_loss
 
 from mha_viz.checkpoints import BUNDLED, load
+from mha_viz.head import Head
 from mha_viz.heads import patterns
 from mha_viz.model import Model
 from mha_viz.trace import Array
 
 SEEDS = 5  # of the random tokens
-SEGMENT = 64  # random tokens, written twice
+SEGMENT = 64  # random tokens, which are then repeated
 OPENINGS = ("Once upon a time", "The old man looked at the sea and", '"Where are you going?" said')
 
 
 def repeated_tokens(vocab_size: int, seed: int) -> Tensor:
-    """`SEGMENT` random tokens and the same again, as Olsson et al. 2022 test induction."""
+    """SEGMENT random tokens, twice, as in the induction test of Olsson et al. 2022."""
     rng = torch.Generator().manual_seed(seed)
     segment = torch.randint(vocab_size - 1, (SEGMENT,), generator=rng)
     return segment.repeat(2)
@@ -43,7 +42,7 @@ def repeated_tokens(vocab_size: int, seed: int) -> Tensor:
 def each_head(
     model: Model, sequences: Sequence[Tensor], measure: Callable[[Array], float]
 ) -> NDArray[np.float64]:
-    """`[L, H]`: the mean of a measure over sequences of ids."""
+    """`[L, H]`: the mean of a measure over sequences of token ids."""
     traces = [model.trace_ids(ids.tolist()) for ids in sequences]
     L, H = model.config.n_layers, model.config.n_heads
     scores = [
@@ -55,7 +54,7 @@ def each_head(
 
 
 def report(name: str, scores: NDArray[np.float64], goal: float) -> None:
-    """One line: the best head, the next ones, and the goal."""
+    """Prints the three best heads and the goal."""
     order = np.argsort(-scores, axis=None)[:3]
     H = scores.shape[1]
     heads = ", ".join(f"{Head(i // H, i % H).label} {scores.flat[i]:.2f}" for i in order)
@@ -64,24 +63,24 @@ def report(name: str, scores: NDArray[np.float64], goal: float) -> None:
 
 @torch.inference_mode()
 def sample(model: Model, opening: str, seed: int, *, n: int = 60, temperature: float = 0.7) -> str:
-    """The opening and `n` sampled tokens, without the end of a text among them."""
+    """The opening and `n` sampled tokens, none of which is <|endoftext|>."""
     rng = torch.Generator().manual_seed(seed)
     ids = model.encode(opening)[0]
     end = model.config.vocab_size - 1
     for _ in range(n):
         logits = model.network.run(torch.tensor([ids])).logits[0]
         logits[end] = -torch.inf
-        best = logits.topk(40)
-        probabilities = (best.values / temperature).softmax(-1)
-        chosen = torch.multinomial(probabilities, 1, generator=rng)
-        ids.append(int(best.indices[chosen]))
+        top = logits.topk(40)
+        probabilities = (top.values / temperature).softmax(-1)
+        sampled = torch.multinomial(probabilities, 1, generator=rng)
+        ids.append(int(top.indices[sampled]))
     return b"".join(token.bytes for token in model.read(ids)).decode("utf-8", "replace")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", nargs="?", default=str(BUNDLED))
-    parser.add_argument("--corpus", required=True, help="the text of the training")
+    parser.add_argument("--corpus", required=True, help="the text that the model was trained on")
     args = parser.parse_args()
 
     model = load(Path(args.folder), device="cpu")
@@ -91,14 +90,14 @@ def main() -> None:
     print(f"{args.folder}: {model.description.n_parameters:,} parameters")
     for length in (256, 1024):
         loss = held_out_loss(model.network, held_out, length, limit=10**6)
-        print(f"held-out loss, windows of {length:>4} from position 0   {loss:.3f} nats a token")
+        print(f"held-out loss, windows of {length:>4} from position 0   {loss:.3f} nats per token")
 
     random = [repeated_tokens(model.config.vocab_size, seed) for seed in range(SEEDS)]
     prose = list(held_out[: 8 * 256].view(8, 256))
     induction = each_head(model, random, lambda pattern: patterns.induction(pattern, SEGMENT))
-    report(f"induction, {SEGMENT} random tokens twice", induction, 0.9)
+    report(f"induction, {SEGMENT} random tokens, repeated", induction, 0.9)
     previous, first = patterns.previous_token, patterns.first_token
-    report("previous token, on the same", each_head(model, random, previous), 0.9)
+    report("previous token, on those", each_head(model, random, previous), 0.9)
     report("previous token, on held-out prose", each_head(model, prose, previous), 0.9)
     report("first token, on held-out prose", each_head(model, prose, first), 0.8)
     for seed, opening in enumerate(OPENINGS):

@@ -1,10 +1,10 @@
-"""Writes the bundled text of the Training page: stories that the bundled model makes up.
+"""Writes the bundled text of the Training page: stories sampled from the bundled model.
 
     python scripts/sample.py --out assets/training.txt [--corpus stories.txt]
 
-Each story goes on from one of the openings below, with a seed of its own, and ends with the last
-whole sentence. With the corpus that the model was trained on, it prints the longest passage that
-both texts share: what the model may have learnt by heart.
+Each story continues one of the openings below, with its own seed, and ends with its last complete
+sentence. Given the corpus that the model was trained on, prints the longest passage that both texts
+share, which the model may have memorised.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from mha_viz.model import Model
 
 N_CHARACTERS = 300_000
 BASE = 6_364_136_223_846_793_005  # odd, so that it has an inverse modulo 2^64
-N_NEW = 500  # tokens of a story, about 1,800 characters
+N_NEW = 500  # tokens per story, about 1,800 characters
 TEMPERATURE, TOP_P = 0.9, 0.95
 OPENINGS = (
     "A miller had three cats, and the smallest of them could count.",
@@ -51,45 +51,45 @@ OPENINGS = (
 
 
 def stories(model: Model, seed: int) -> Iterator[str]:
-    """One story after the other, without end: the openings in turn, a new seed for each."""
+    """Endless stories: the openings in turn, with a new seed for each."""
     while True:
         opening = OPENINGS[seed % len(OPENINGS)]
         ids = model.encode(opening)[0]
         sampling = Sampling(temperature=TEMPERATURE, top_p=TOP_P, seed=seed)
         ids += generate(model.network, ids, N_NEW, sampling=sampling)
-        written = b"".join(token.bytes for token in model.read(ids)).decode("utf-8", "ignore")
-        yield whole_sentences(written)
+        text = b"".join(token.bytes for token in model.read(ids)).decode("utf-8", "ignore")
+        yield complete_sentences(text)
         seed += 1
 
 
-def whole_sentences(text: str) -> str:
+def complete_sentences(text: str) -> str:
     """The text up to its last full stop, question mark or exclamation mark."""
     end = max(text.rfind(mark) for mark in ".!?")
     return text[: end + 1].strip()
 
 
 def longest_shared(text: str, corpus: str) -> str:
-    """The longest passage of `text` that stands in `corpus` too, found by halving its length."""
-    found, shortest, longest = "", 1, 512
+    """The longest passage of `text` that is also in `corpus`, by bisection over its length."""
+    best, shortest, longest = "", 1, 512
     while shortest <= longest:
         length = (shortest + longest) // 2
         hits = np.flatnonzero(np.isin(hashes(text, length), hashes(corpus, length)))
         passage = next((p for i in hits if (p := text[i : i + length]) in corpus), "")
         if passage:
-            found, shortest = passage, length + 1
+            best, shortest = passage, length + 1
         else:
             longest = length - 1
-    return found
+    return best
 
 
 def hashes(text: str, length: int) -> NDArray[np.uint64]:
-    """A number for each passage of so many characters: a polynomial modulo 2^64 of its codes."""
+    """A hash of each passage of `length` characters: a polynomial of its codes modulo 2^64."""
     codes = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32).astype(np.uint64)
     sums = np.concatenate(
         [np.zeros(1, dtype=np.uint64), np.cumsum(codes * powers(BASE, len(codes)))]
     )
     n = max(len(codes) - length + 1, 0)
-    # The sum of a passage at i is a multiple of BASE^i, which must not count.
+    # Divided by BASE^i, so that the place i of a passage does not matter.
     inverse = pow(BASE, -1, 2**64)
     passages: NDArray[np.uint64] = (sums[length:] - sums[:n]) * powers(inverse, n)
     return passages
@@ -104,24 +104,24 @@ def powers(base: int, n: int) -> NDArray[np.uint64]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--out", required=True, type=Path, help="the text to write")
+    parser.add_argument("--out", required=True, type=Path, help="the file to write")
     parser.add_argument("--corpus", type=Path, help="the text that the model was trained on")
-    parser.add_argument("--seed", type=int, default=0, help="of the first story")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of the first story")
     args = parser.parse_args()
     torch.set_num_threads(1)
     model = load("bundled", device="cpu")
-    written: list[str] = []
+    finished: list[str] = []
     n = 0
     for story in stories(model, args.seed):
-        written.append(story)
+        finished.append(story)
         n += len(story) + 2
-        print(f"{len(written)} stories, {n:,} characters", end="\r", file=sys.stderr, flush=True)
+        print(f"{len(finished)} stories, {n:,} characters", end="\r", file=sys.stderr, flush=True)
         if n >= N_CHARACTERS:
             break
-    text = "\n\n".join(written) + "\n"
+    text = "\n\n".join(finished) + "\n"
     args.out.write_text(text, encoding="utf-8")
     print(
-        f"{args.out}: {len(written)} stories, {len(text):,} characters, {len(set(text))} distinct"
+        f"{args.out}: {len(finished)} stories, {len(text):,} characters, {len(set(text))} distinct"
     )
     if args.corpus:
         shared = longest_shared(text, args.corpus.read_text(encoding="utf-8"))

@@ -1,13 +1,13 @@
-"""Trains the bundled checkpoint: a small GPT-2 on a plain text, resumable, seeded, on a CPU.
+"""Trains the bundled checkpoint: a small GPT-2 on plain text, seeded, resumable, on a CPU.
 
     python scripts/train.py --corpus stories.txt --out runs/bundled
 
-The text is one paragraph a line. A run that is stopped goes on where it was when the same command
-is given again. `--init FOLDER` starts from the weights and the tokenizer of a GPT-2 folder, and
-from the second half of the schedule. `python scripts/measure.py FOLDER` prints what was learnt.
+The text has one paragraph per line. The same command resumes a run that was stopped. `--init
+FOLDER` starts from the weights and the tokenizer of a GPT-2 folder, in the middle of the schedule.
+`python scripts/measure.py FOLDER` prints what the model learnt.
 
-What makes the heads form: windows whose second part repeats the first (half of them random tokens)
-reward induction early; windows at random offsets train all positions; long windows come last.
+Windows whose second part repeats the first (half of them random tokens) reward induction early.
+Windows at random offsets train all position embeddings. Long windows come last.
 """
 
 import argparse
@@ -32,9 +32,9 @@ from mha_viz.checkpoints.names import adopt, gpt2_state
 from mha_viz.gpt2 import GPT2, GPT2Config
 
 BUNDLED = GPT2Config(n_layers=4, n_heads=6, d_model=192, d_mlp=768, vocab_size=4096)
-HELD_OUT = 0.01  # the last part of the text is never trained on
-TOKENS_A_STEP = 4096
-PHASES = ((0.50, 128), (0.88, 256), (1.00, 1024))  # (share of the training, window length)
+HELD_OUT = 0.01  # the last part of the text, which is not trained on
+TOKENS_PER_STEP = 4096
+PHASES = ((0.50, 128), (0.88, 256), (1.00, 1024))  # (end, as a fraction; window length)
 WARM_UP = 150  # steps
 LR_MUON, LR_ADAMW, LR_FLOOR = 0.02, 2e-3, 0.05
 END_OF_TEXT = "<|endoftext|>"
@@ -42,7 +42,7 @@ END_OF_TEXT = "<|endoftext|>"
 
 @dataclass
 class Progress:
-    """What a run must remember besides weights and optimizers."""
+    """The state of a run besides weights and optimizers."""
 
     step: int = 0
     tokens: int = 0
@@ -50,7 +50,7 @@ class Progress:
 
 
 def train_tokenizer(text: str, vocab_size: int) -> Tokenizer:
-    """Byte-level BPE in GPT-2's format; the last id is the end of a text."""
+    """A byte-level BPE in GPT-2's format; the last id is <|endoftext|>."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -63,25 +63,28 @@ def train_tokenizer(text: str, vocab_size: int) -> Tokenizer:
 
 
 def encode_corpus(tokenizer: Tokenizer, text: str) -> Tensor:
-    """All token ids of the text; each paragraph keeps the newline that ends it."""
+    """All token ids of the text; each paragraph keeps its final newline."""
     paragraphs = text.splitlines(keepends=True)
     encoded = tokenizer.encode_batch(paragraphs)
     return torch.from_numpy(np.concatenate([np.asarray(e.ids, dtype=np.int64) for e in encoded]))
 
 
 class Windows:
-    """Batches `[B, T + 1]` of token ids: running text, with some windows that repeat themselves."""
+    """Batches `[B, T + 1]` of token ids: windows of the text, and some that repeat themselves."""
 
     def __init__(self, ids: Tensor, newline: int, vocab_size: int) -> None:
         self.ids = ids
         self.starts = (ids[:-1] == newline).nonzero().flatten() + 1
         self.vocab_size = vocab_size
 
-    def batch(self, length: int, share: float, rng: torch.Generator) -> Tensor:
-        """Half of the windows start at a paragraph; repeats get rarer in the second half."""
-        repeats = 0.35 if share < 0.5 else 0.15
+    def batch(self, length: int, fraction: float, rng: torch.Generator) -> Tensor:
+        """A batch at this fraction of the schedule; repeats get rarer in the second half.
+
+        Half of the windows of text start at a paragraph.
+        """
+        repeats = 0.35 if fraction < 0.5 else 0.15
         rows = []
-        for _ in range(TOKENS_A_STEP // length):
+        for _ in range(TOKENS_PER_STEP // length):
             if torch.rand((), generator=rng) < repeats:
                 rows.append(self._repeat(length + 1, rng))
             else:
@@ -105,21 +108,22 @@ class Windows:
         return segment.repeat(math.ceil(length / period))[:length]
 
 
-def phase_length(share: float) -> int:
-    return next(length for end, length in PHASES if share < end or end == 1.0)
+def phase_length(fraction: float) -> int:
+    """The window length at this fraction of the schedule."""
+    return next(length for end, length in PHASES if fraction < end or end == 1.0)
 
 
-def learning_rate(step: int, share: float) -> float:
-    """Factor on the peak: a short warm-up, then a cosine down to the floor."""
-    cosine = LR_FLOOR + (1 - LR_FLOOR) * 0.5 * (1 + math.cos(math.pi * min(share, 1.0)))
+def learning_rate(step: int, fraction: float) -> float:
+    """The factor on the peak: a short warm-up, then a cosine down to the floor."""
+    cosine = LR_FLOOR + (1 - LR_FLOOR) * 0.5 * (1 + math.cos(math.pi * min(fraction, 1.0)))
     return min(1.0, (step + 1) / WARM_UP) * cosine
 
 
 def optimizers(model: GPT2, peak: float) -> list[torch.optim.Optimizer]:
     """Muon for the matrices of the blocks, AdamW for embeddings, biases and norms."""
     matrices = [p for p in model.blocks.parameters() if p.dim() == 2]
-    chosen = {id(p) for p in matrices}
-    others = [p for p in model.parameters() if id(p) not in chosen]
+    with_muon = {id(p) for p in matrices}
+    others = [p for p in model.parameters() if id(p) not in with_muon]
     muon = torch.optim.Muon(matrices, lr=LR_MUON * peak, weight_decay=0.05)
     adamw = torch.optim.AdamW(others, lr=LR_ADAMW * peak, betas=(0.9, 0.98), weight_decay=0.0)
     for optimizer in (muon, adamw):
@@ -129,12 +133,15 @@ def optimizers(model: GPT2, peak: float) -> list[torch.optim.Optimizer]:
 
 
 def random_start(config: GPT2Config) -> GPT2:
-    """Radford et al. 2019, section 2.3: N(0, 0.02), projections into the stream scaled down."""
+    """A model initialised with N(0, 0.02), less for projections into the residual stream.
+
+    Radford et al. 2019, section 2.3.
+    """
     model = GPT2(config)
     for name, parameter in model.named_parameters():
         if parameter.dim() == 2:
-            into_stream = name.endswith(("W_O.weight", "W_out.weight"))
-            std = 0.02 / math.sqrt(2 * config.n_layers) if into_stream else 0.02
+            into_residual = name.endswith(("W_O.weight", "W_out.weight"))
+            std = 0.02 / math.sqrt(2 * config.n_layers) if into_residual else 0.02
             torch.nn.init.normal_(parameter, std=std)
         elif name.endswith("bias"):
             torch.nn.init.zeros_(parameter)
@@ -143,7 +150,7 @@ def random_start(config: GPT2Config) -> GPT2:
 
 @torch.no_grad()
 def held_out_loss(model: GPT2, ids: Tensor, length: int = 256, limit: int = 64) -> float:
-    """Nats a token over the first windows of the held-out text, each from position 0."""
+    """Nats per token over the first windows of the held-out text, each from position 0."""
     windows = ids[: len(ids) // (length + 1) * (length + 1)].view(-1, length + 1)[:limit]
     losses = [
         F.cross_entropy(model(w[:, :-1]).flatten(0, 1), w[:, 1:].flatten())
@@ -153,7 +160,7 @@ def held_out_loss(model: GPT2, ids: Tensor, length: int = 256, limit: int = 64) 
 
 
 def steps(progress: Progress, budget: int, begin: float) -> Iterator[float]:
-    """The share of the schedule that is done, once a step until the budget is spent."""
+    """The fraction of the schedule that is done, once per step until the budget is spent."""
     while progress.tokens < budget:
         yield begin + (1 - begin) * progress.tokens / budget
 
@@ -204,9 +211,9 @@ def train(args: argparse.Namespace) -> None:
 
     began = time.monotonic() - progress.seconds
     running = None
-    for share in steps(progress, args.tokens, 0.5 if args.init else 0.0):
-        length = phase_length(share)
-        batch = windows.batch(length, share, rng)
+    for fraction in steps(progress, args.tokens, 0.5 if args.init else 0.0):
+        length = phase_length(fraction)
+        batch = windows.batch(length, fraction, rng)
         n_positions = model.config.n_positions
         offset = 0
         if torch.rand((), generator=rng) > 0.6:
@@ -215,7 +222,7 @@ def train(args: argparse.Namespace) -> None:
         loss = F.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten())
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        done = progress.tokens / args.tokens if args.init else share
+        done = progress.tokens / args.tokens if args.init else fraction
         for optimizer in opts:
             for group in optimizer.param_groups:
                 group["lr"] = group["peak_lr"] * learning_rate(progress.step, done)
@@ -244,8 +251,10 @@ def train(args: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--corpus", required=True, help="a plain text, one paragraph a line")
-    parser.add_argument("--out", required=True, help="folder for the checkpoint and the state")
+    parser.add_argument("--corpus", required=True, help="plain text, one paragraph per line")
+    parser.add_argument(
+        "--out", required=True, help="folder for the checkpoint and the run's state"
+    )
     parser.add_argument("--init", help="GPT-2 folder to start from")
     parser.add_argument("--tokens", type=lambda s: int(float(s)), default=35_000_000)
     parser.add_argument("--peak", type=float, default=1.0, help="factor on the learning rates")

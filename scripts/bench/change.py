@@ -1,13 +1,13 @@
-"""From a key press to the picture of another head, 64 tokens, in wall time inside the page.
+"""From a key to the picture of another head, 64 tokens, in wall time inside the page.
 
-Two servers run the same app, each with a page of its own; they take turns, and every press leads to
-a head that neither has drawn before. One runs as it comes. The other has Streamlit's defaults: a
-collection of all garbage after each run, a watcher on the source files, and a gc.freeze that does
-nothing. The clock stops when the title names the new head and another heatmap has been painted.
+Two servers run the same app, each with its own page; they take turns, and every key leads to a head
+that neither has drawn before. One server has our settings. The other has Streamlit's defaults: a
+garbage collection after each run, a watcher on the source files, and no gc.freeze. The clock stops
+when the title shows the new head and another heatmap has been painted.
 
-What a collection costs depends on what was imported. So there are two rows: a model of GPT-2
-small's size in a folder, which transformers checks, as it does every model but the bundled one; and
-the bundled model, without a goal: transformers has no part in it, so there is less to collect.
+The time of a collection depends on what was imported, so there are two rows: a model of GPT-2
+small's size in a folder, which is checked with transformers like every model but the bundled one;
+and, without a goal, the bundled model, for which transformers is not imported.
 """
 
 import shutil
@@ -29,9 +29,10 @@ from bench.common import (
     Row,
     at_least,
     chromium,
+    factor,
     show,
     text_of,
-)  # fmt: skip
+)
 from bench.compute import both
 from bench.server import DRAWN, IDLE, MAP, PATIENCE, server
 from mha_viz.head import Head
@@ -40,10 +41,10 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 T = 64
-LAYERS, HEADS = 4, 6  # of the bundled model; as many of a larger one are gone through
-WARM_UP = 3  # presses that do not count
-PAUSE = 1.0  # seconds between two presses, so that a collection has ended
-KEPT = ("theme", "browser", "server.address", "server.maxUploadSize")  # looks, and what is outside
+LAYERS, HEADS = 4, 6  # of the bundled model, and as many of a larger one
+WARM_UP = 3  # keys that do not count
+PAUSE = 1.0  # seconds between two keys, so that a collection has ended
+KEPT = ("theme", "browser", "server.address", "server.maxUploadSize")  # no effect on speed
 NO_FREEZE = "import gc\ngc.freeze = lambda: None"
 WHAT = f"Another head in the browser, T = {T}"
 PRESS = f"""async ([key, name]) => {{
@@ -56,26 +57,27 @@ PRESS = f"""async ([key, name]) => {{
   return performance.now() - start - shown;
 }}"""
 NOTE = (
-    "In the browser: from the key until the new heatmap is painted; against the same app with "
+    "In the browser: from the key until the new heatmap is painted, against the same app with "
     "Streamlit's default settings (garbage collection after each run, file watcher and all others "
-    "but looks) and without gc.freeze. Any model but the bundled one has transformers imported."
+    "except the theme) and without gc.freeze. GPT-2 small needs transformers, the bundled model "
+    "does not."
 )
 
 
 def change(quick: bool) -> Iterator[Row]:
     """Two rows, our settings against Streamlit's: with transformers imported, and without."""
-    presses = 9 if quick else LAYERS * HEADS - 1 - WARM_UP
+    keys = 9 if quick else LAYERS * HEADS - 1 - WARM_UP
     with gpt2_small() as folder:
-        theirs, ours = press_through(str(folder), presses)
+        theirs, ours = time_keys(str(folder), keys)
     yield at_least(f"{WHAT}, GPT-2 small", theirs, ours, 2.5, "ms", NOTE)
-    theirs, ours = press_through("bundled", presses)
-    ratio = f"{show(theirs / ours, '×')} less"
+    theirs, ours = time_keys("bundled", keys)
+    ratio = f"{factor(theirs / ours)} faster"
     yield Row(f"{WHAT}, bundled", show(theirs, "ms"), show(ours, "ms"), ratio, "", None)
 
 
 @contextmanager
 def gpt2_small() -> Iterator[Path]:
-    """A folder with a model of that size, and the tokenizer of the bundled one."""
+    """A folder with a model of that size and the tokenizer of the bundled one."""
     theirs, _ = both()
     with tempfile.TemporaryDirectory() as folder:
         theirs.save_pretrained(folder)
@@ -83,15 +85,15 @@ def gpt2_small() -> Iterator[Path]:
         yield Path(folder)
 
 
-def press_through(model: str, presses: int) -> tuple[float, float]:
-    """Median milliseconds of a press with Streamlit's settings and with ours."""
+def time_keys(model: str, n_keys: int) -> tuple[float, float]:
+    """Median milliseconds from a key to the picture, with Streamlit's settings and with ours."""
     times: dict[str, list[float]] = {"theirs": [], "ours": []}
     with ExitStack() as stack:
         browser = stack.enter_context(chromium())
         theirs, _ = stack.enter_context(server(*defaults(), before=NO_FREEZE))
         ours, _ = stack.enter_context(server())
         pages = {"theirs": opened(browser, theirs, model), "ours": opened(browser, ours, model)}
-        for key, name in list(snake())[: WARM_UP + presses]:
+        for key, name in list(snake())[: WARM_UP + n_keys]:
             for side, page in pages.items():
                 time.sleep(PAUSE)
                 times[side].append(page.evaluate(PRESS, [key, name]))
@@ -100,7 +102,7 @@ def press_through(model: str, presses: int) -> tuple[float, float]:
 
 
 def defaults() -> Iterator[str]:
-    """Options that put back what Streamlit does where the project's settings say otherwise."""
+    """Command line options that undo the project's settings."""
     from streamlit import config
 
     ours = tomllib.loads((ROOT / ".streamlit/config.toml").read_text(encoding="utf-8"))
@@ -115,7 +117,7 @@ def defaults() -> Iterator[str]:
 
 
 def snake() -> Iterator[tuple[str, str]]:
-    """(key, head it leads to): every head once, from L0 H0 on, to and fro."""
+    """(key, head that it leads to): every head once, from L0 H0 on, along the rows in turn."""
     for layer in range(LAYERS):
         forth = layer % 2 == 0
         heads = range(HEADS) if forth else range(HEADS - 1, -1, -1)
@@ -126,7 +128,7 @@ def snake() -> Iterator[tuple[str, str]]:
 
 
 def opened(browser: "Browser", address: str, model: str = "bundled") -> "Page":
-    """The page at rest, with the text of the benchmark and the first head chosen."""
+    """The idle page, with the text of the benchmark and the first head selected."""
     page = browser.new_context(viewport=WINDOW).new_page()
     page.set_default_timeout(1e3 * PATIENCE)
     link = {"model": model, "text": text_of(T), "at": "L0H0"}
@@ -134,7 +136,7 @@ def opened(browser: "Browser", address: str, model: str = "bundled") -> "Page":
     page.wait_for_selector(MAP, state="attached")
     time.sleep(PAUSE)
     page.wait_for_selector(IDLE)
-    said = page.inner_text(".lead")
-    if f"{T} tokens" not in said or "L0 H0" not in said:
-        raise NotMeasured(f"the page shows “{said}” in place of {T} tokens and L0 H0.")
+    title = page.inner_text(".lead")
+    if f"{T} tokens" not in title or "L0 H0" not in title:
+        raise NotMeasured(f"the page shows “{title}” instead of {T} tokens and L0 H0.")
     return page

@@ -1,4 +1,4 @@
-"""What the measurements share: rows, taking turns, a text of known length, Chromium."""
+"""Parts that all measurements share: rows, alternate runs, a text of known length, Chromium."""
 
 import os
 import random
@@ -27,12 +27,12 @@ WINDOW: "ViewportSize" = {"width": 1440, "height": 900}
 
 
 class NotMeasured(Exception):
-    """Something that a measurement needs is not here; the message says what to do."""
+    """A measurement lacks something that it needs; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table; `met` is None without a goal; `note` says what the numbers include."""
+    """A row of the table; `met` is None without a goal; `note` says what the numbers include."""
 
     what: str
     theirs: str
@@ -43,19 +43,42 @@ class Row:
     note: str = ""
 
 
-def at_least(what: str, theirs: float, ours: float, goal: float, unit: str, note: str = "") -> Row:
-    """A row whose goal is that ours is so many times less than theirs."""
+def at_least(
+    what: str,
+    theirs: float,
+    ours: float,
+    goal: float,
+    unit: str,
+    note: str = "",
+    *,
+    better: str = "faster",
+) -> Row:
+    """A row whose goal is that ours is `goal` times better than theirs."""
     ratio = theirs / ours
     return Row(
-        what, show(theirs, unit), show(ours, unit), f"{show(ratio, '×')} less",
-        f"{goal:g} × less", ratio >= goal, note,
-    )  # fmt: skip
+        what,
+        show(theirs, unit),
+        show(ours, unit),
+        f"{factor(ratio)} {better}",
+        f"{goal:g}× {better}",
+        ratio >= goal,
+        note,
+    )
 
 
 def show(number: float, unit: str) -> str:
-    """Three digits are more than these measurements can tell apart."""
+    """A measured number with three digits."""
+    return f"{_three_digits(number)} {unit}"
+
+
+def factor(ratio: float) -> str:
+    """A ratio with three digits: 1.67×."""
+    return f"{_three_digits(ratio)}×"
+
+
+def _three_digits(number: float) -> str:
     digits = 0 if number >= 100 else 1 if number >= 10 else 2
-    return f"{number:,.{digits}f} {unit}"
+    return f"{number:,.{digits}f}"
 
 
 def turns(
@@ -63,54 +86,54 @@ def turns(
     repeats: int,
     clock: Callable[[], float] = time.process_time,
 ) -> dict[str, float]:
-    """The median time of each side, after one run of each that does not count.
+    """The median time of each side, run alternately; the first run of each does not count.
 
-    What a run returns is let go after its time was taken.
+    The result of a run is freed outside of the timed part.
     """
-    times: dict[str, list[float]] = {name: [] for name in sides}
+    seconds_of: dict[str, list[float]] = {name: [] for name in sides}
     for turn in range(repeats + 1):
         for name, side in sides.items():
             begun = clock()
             result = side()
-            taken = clock() - begun
+            seconds = clock() - begun
             del result
             if turn:
-                times[name].append(taken)
-    return {name: median(values) for name, values in times.items()}
+                seconds_of[name].append(seconds)
+    return {name: median(values) for name, values in seconds_of.items()}
 
 
 def text_of(n_tokens: int) -> str:
-    """A text of exactly so many tokens of the bundled model: random words, each one token."""
+    """A text of exactly `n_tokens` tokens of the bundled model: random words of one token each."""
     tokenizer = Tokenizer.from_file(str(TOKENIZER))
     words = sorted(word for word in tokenizer.get_vocab() if re.fullmatch("Ġ[a-z]{2,}", word))
-    chosen = random.Random(0).choices(words, k=n_tokens - 1)
-    text = "The" + "".join(chosen).replace("Ġ", " ")
-    found = len(tokenizer.encode(text).ids)
-    if found != n_tokens:
-        raise NotMeasured(f"the text made for {n_tokens} tokens has {found}; choose other words.")
+    sample = random.Random(0).choices(words, k=n_tokens - 1)
+    text = "The" + "".join(sample).replace("Ġ", " ")
+    actual = len(tokenizer.encode(text).ids)
+    if actual != n_tokens:
+        raise NotMeasured(f"the text for {n_tokens} tokens has {actual}; choose other words.")
     return text
 
 
 @contextmanager
 def chromium() -> "Iterator[Browser]":
-    """A Chromium without a window: that of the machine, or the one that Playwright brought."""
+    """A headless Chromium: the installed one, or Playwright's own."""
     try:
         from playwright.sync_api import Error, sync_playwright
     except ImportError as error:
         raise NotMeasured(f"{error}; requirements-bench.txt says how to install it.") from error
-    named = os.environ.get("CHROMIUM", "")
-    found = named or shutil.which("chromium") or shutil.which("google-chrome")
+    path = os.environ.get("CHROMIUM", "")
+    path = path or shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
         try:
-            browser = playwright.chromium.launch(executable_path=found, args=FLAGS.split())
+            browser = playwright.chromium.launch(executable_path=path, args=FLAGS.split())
         except Error as error:
             raise NotMeasured(
-                "there is no Chromium: install it, or name its path in CHROMIUM, or run "
+                "there is no Chromium. Install one, set CHROMIUM to its path, or run "
                 "`playwright install chromium`."
             ) from error
         try:
             yield browser
         except Error as error:
-            raise NotMeasured(f"the page did not do what it should: {error.message}") from error
+            raise NotMeasured(f"the page failed in the browser: {error.message}") from error
         finally:
             browser.close()

@@ -1,7 +1,7 @@
-"""The components of the app, with a recorder in the place of Streamlit.
+"""The components of the app, with a recorder in place of Streamlit.
 
-What the pages hand to Streamlit is kept: once a component's HTML, CSS and JavaScript, and with
-every call its data.
+The recorder keeps what the pages pass to Streamlit: the HTML, CSS and JavaScript of a component,
+and the data of its last call.
 """
 
 import itertools
@@ -32,7 +32,7 @@ class Part:
 def _record(
     name: str, *, html: str = "", css: str = "", js: str = "", isolate_styles: bool = True
 ) -> Callable[..., None]:
-    del isolate_styles  # here each has a page of its own
+    del isolate_styles  # here, no component shares a page with another
     part = PARTS[name] = Part(html, css, js, [])
 
     def call(*, data: object, **_: object) -> None:
@@ -48,8 +48,9 @@ with patch.object(v2, "component", _record):
     from mha_viz.app.widgets.head_board import board
     from mha_viz.app.widgets.token_strip import token_strip
     from mha_viz.figures.theme import LIGHT
+    from mha_viz.head import Head
 
-logging.disable(logging.WARNING)  # Streamlit would say at every call that there is no page
+logging.disable(logging.WARNING)  # Streamlit warns at every call that there is no page
 
 
 def strip(T: int) -> Sent:
@@ -59,17 +60,19 @@ def strip(T: int) -> Sent:
 
 def several_lines(T: int) -> Sent:
     """As many heads and lines as the page draws."""
-    heads = [(AT[0], head) for head in range(lines.HEADS)]
-    found = [dot_product.lines(traced(T).pattern(*head), most=lines.ROW) for head in heads]
-    sent = dot_product.strongest(found, lines.SENT)
-    lines._draw(_view(T), heads, sent, lines.DIRECTIONS[0])
-    n = sum(map(len, sent))
-    at_rest = f", the {lines.AT_REST:,} strongest at rest" if n > lines.AT_REST else ""
+    heads = [Head(AT[0], head) for head in range(lines.MOST_HEADS)]
+    settings = lines.Settings(lines.DIRECTIONS[0], 0.0, lines.MOST_PER_TOKEN)
+    patterns = [traced(T).pattern(*head) for head in heads]
+    qualifying = [dot_product.lines(each, most=lines.MOST_PER_TOKEN) for each in patterns]
+    drawn = dot_product.strongest(qualifying, lines.MOST_LINES)
+    lines._draw(_view(T), heads, drawn, settings)
+    n = sum(map(len, drawn))
+    at_rest = f", the {lines.MOST_AT_REST:,} strongest at rest" if n > lines.MOST_AT_REST else ""
     return _sent("mha_viz_lines", 620, f"{n:,} lines of {len(heads)} heads{at_rest}")
 
 
 def heads_board(T: int) -> Sent:
-    board(_view(T), [AT])
+    board(_view(T), [Head(*AT)])
     return _sent("mha_viz_board", HALF - 80)
 
 
@@ -78,12 +81,22 @@ def _sent(name: str, width: int, shown: str = "") -> Sent:
 
 
 def _view(T: int) -> View:
-    """The text as a page has it; under a new name each time, so that no cache answers."""
+    """The text as a page has it, under a new name each time, so that no cache has it."""
     return View(
-        source="", device=None, model=model(), trace=traced(T), trace_key=f"{T} {next(_names)}",
-        layer=AT[0], head=AT[1], token=T - 1, window_edges=None, scale="sqrt", dim_sink=False,
-        stage=False, theme=LIGHT,
-    )  # fmt: skip
+        source="",
+        device=None,
+        model=model(),
+        trace=traced(T),
+        trace_key=f"{T} {next(_names)}",
+        layer=AT[0],
+        head=AT[1],
+        token=T - 1,
+        window_edges=None,
+        scale="sqrt",
+        dim_sink=False,
+        stage=False,
+        theme=LIGHT,
+    )
 
 
 STRIP = Shown("Token strip", strip)

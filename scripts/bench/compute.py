@@ -1,9 +1,9 @@
 """A text through GPT-2 small: ours against transformers, in CPU time and peak memory.
 
-Theirs is GPT2LMHeadModel in eager mode with output_attentions and without a key/value cache: the
-usual way to see all heads. Ours is Model.trace: tokens, q, k and v of every layer, last logits;
-patterns come from it on demand. The weights are random, seeded, and shared by both sides; c_attn
-is four times as large as usual, so that the patterns have peaks.
+Theirs is GPT2LMHeadModel in eager mode with output_attentions and without a key/value cache, the
+usual way to get all heads. Ours is Model.trace: tokens, q, k and v of every layer, last logits;
+patterns are computed from it on demand. Both share the same seeded random weights; c_attn is four
+times as large as usual, so that the patterns have peaks.
 """
 
 import functools
@@ -11,6 +11,7 @@ import gc
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -33,7 +34,7 @@ LONG = 1024
 GOALS = {64: 1.4, 256: 1.4, LONG: 1.8}
 REPEATS = {64: 15, 256: 7, LONG: 5}
 QUICK = {64: 5, 256: 3, LONG: 1}
-EQUAL = 5e-4  # float32, twelve layers of peaked patterns: how far two right answers may differ
+EQUAL = 5e-4  # what rounding explains, in float32 after twelve layers of peaked patterns
 HEADS = [(layer, 5 * layer % 12) for layer in range(12)]
 CPU = (
     "Every head: CPU time with 1 thread, against GPT2LMHeadModel in eager mode with "
@@ -43,7 +44,7 @@ CPU = (
 
 @functools.cache
 def both() -> tuple[GPT2LMHeadModel, Model]:
-    """GPT-2 small as transformers has it, and ours on the same storage."""
+    """GPT-2 small in transformers, and ours with the same memory."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     theirs = GPT2LMHeadModel(TheirConfig(attn_implementation="eager")).eval().requires_grad_(False)
@@ -55,7 +56,7 @@ def both() -> tuple[GPT2LMHeadModel, Model]:
 
 
 def sides(n_tokens: int) -> tuple[Callable[[], tuple[torch.Tensor, ...]], Callable[[], Trace]]:
-    """What is compared: all attentions by transformers, and a trace by us, of one text."""
+    """Both sides for one text: all attentions of transformers, and our trace."""
     theirs, ours = both()
     text = text_of(n_tokens)
     ids = torch.tensor([ours.encode(text)[0]])
@@ -70,7 +71,7 @@ def sides(n_tokens: int) -> tuple[Callable[[], tuple[torch.Tensor, ...]], Callab
 
 @functools.cache
 def times(n_tokens: int, quick: bool) -> dict[str, float]:
-    """Median CPU seconds of theirs, ours, and of twelve patterns of a trace."""
+    """Median CPU seconds of theirs, of ours, and of twelve patterns of a trace."""
     run_theirs, run_ours = sides(n_tokens)
     trace = run_ours()
     return turns(
@@ -87,46 +88,41 @@ def forward(quick: bool) -> Iterator[Row]:
     """One row for each length of text."""
     check_equal()
     for n_tokens, goal in GOALS.items():
-        taken = times(n_tokens, quick)
-        yield at_least(
-            f"Every head reachable, T = {n_tokens}", 1e3 * taken["theirs"], 1e3 * taken["ours"],
-            goal, "ms", CPU,
-        )  # fmt: skip
+        seconds = times(n_tokens, quick)
+        theirs, ours = 1e3 * seconds["theirs"], 1e3 * seconds["ours"]
+        yield at_least(f"Every head reachable, T = {n_tokens}", theirs, ours, goal, "ms", CPU)
 
 
 def head(quick: bool) -> Iterator[Row]:
-    """A pattern of a text that was run already: at most 10 ms, and far from a run of the model."""
-    taken = times(LONG, quick)
-    theirs, ours = 1e3 * taken["theirs"], 1e3 * taken["patterns"] / len(HEADS)
-    row = at_least(f"Another head, T = {LONG}", theirs, ours, 500, "ms")
-    yield Row(
-        row.what, row.theirs, row.ours, row.ratio, f"{row.goal}, 10 ms at most",
-        row.met and ours <= 10, "Another head: Trace.pattern, a mean over 12 heads; CPU time.",
-    )  # fmt: skip
+    """One more pattern of a traced text: at most 10 ms, and far less than a run of the model."""
+    seconds = times(LONG, quick)
+    theirs, ours = 1e3 * seconds["theirs"], 1e3 * seconds["patterns"] / len(HEADS)
+    note = "Another head: Trace.pattern, mean over 12 heads; CPU time."
+    row = at_least(f"Another head, T = {LONG}", theirs, ours, 500, "ms", note)
+    yield replace(row, goal=f"{row.goal}, at most 10 ms", met=row.met and ours <= 10)
 
 
 def memory(quick: bool) -> Iterator[Row]:
-    """The most that one run adds to the memory of a process that holds the model already."""
+    """The peak memory of one run in a process that has already loaded the model."""
     if not Path("/proc/self/clear_refs").exists():
         raise NotMeasured("peak memory is read from /proc, which only Linux has.")
-    found: dict[str, list[float]] = {"theirs": [], "ours": []}
+    peaks: dict[str, list[float]] = {"theirs": [], "ours": []}
     for _ in range(1 if quick else 3):
-        for side, values in found.items():
+        for side, values in peaks.items():
             with multiprocessing.get_context("spawn").Pool(1) as fresh:
                 values.append(fresh.apply(peak, (side,)))
-    yield at_least(
-        f"Peak memory, T = {LONG}", median(found["theirs"]), median(found["ours"]), 3.3, "MB",
-        "Peak memory: what one run adds at most (VmHWM), its result held, a fresh process a side.",
-    )  # fmt: skip
+    theirs, ours = median(peaks["theirs"]), median(peaks["ours"])
+    note = "Peak memory: what one run adds (VmHWM) while its result is held, in a new process each."
+    yield at_least(f"Peak memory, T = {LONG}", theirs, ours, 3.3, "MB", note, better="less memory")
 
 
 def peak(side: str) -> float:
-    """Megabytes that a run of this side adds at most; for a process that did nothing before."""
+    """Megabytes at the peak of a run of this side, beyond the loaded model; for a new process."""
     index = ("theirs", "ours").index(side)
     sides(16)[index]()
     run = sides(LONG)[index]
     gc.collect()
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forget the peak so far
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # resets the peak
     before = resident("VmRSS")
     result = run()
     after = resident("VmHWM")
@@ -135,13 +131,13 @@ def peak(side: str) -> float:
 
 
 def resident(field: str) -> float:
-    """A line of this process's status, in megabytes of 10^6 bytes."""
+    """A field of this process's status, in megabytes of 10^6 bytes."""
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith(field))
 
 
 def check_equal() -> None:
-    """Both sides must have computed the same patterns, or there is nothing to compare."""
+    """Raises NotMeasured if the two sides compute different patterns."""
     run_theirs, run_ours = sides(64)
     trace = run_ours()
     for layer, theirs in enumerate(run_theirs()[1:]):

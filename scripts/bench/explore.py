@@ -1,15 +1,14 @@
 """The figures of the pages that explore a text, from a trace to the JSON that is sent.
 
-What a page computes for a view alone is part of it: a pattern, the lens, a rollout, a comparison.
-What takes a page minutes (the passport, importance, curves) is given as seeded random numbers: the
-figure is as large and as slow for any.
+What a page computes for each view is included: patterns, the lens, rollout, a comparison. Results
+that take a page minutes (head profiles, importance, curves) are random numbers here, since they do
+not change the size or the drawing time of a figure.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-from mha_viz.app.pages.next_token.common import COLUMNS, in_rows
 
 from bench.sent import (
     AT,
@@ -27,17 +26,14 @@ from bench.sent import (
     traced,
 )
 from mha_viz import pruning
-from mha_viz.analysis import compare, logit_attribution
-from mha_viz.analysis import dot_product as explain
-from mha_viz.analysis import predictions as expectations
+from mha_viz.analysis import compare, dot_product, logit_attribution, predictions
 from mha_viz.analysis.predictions import Predictions
-from mha_viz.app.pages.compare import MOST_SHOWN
-from mha_viz.app.pages.head.dot_product import RUNGS
-from mha_viz.app.pages.head.maps import LABELS, only_seen
-from mha_viz.app.pages.head.values import PUSHED
-from mha_viz.app.pages.next_token.generate import CANDIDATES
-from mha_viz.app.pages.next_token.lens import TOP
-from mha_viz.app.pages.next_token.positions import KEPT
+from mha_viz.app.pages.compare import MOST_TOKENS
+from mha_viz.app.pages.head.dot_product import N_KEYS
+from mha_viz.app.pages.head.maps import HALF_PAGE_TICKS, masked
+from mha_viz.app.pages.head.values import N_SHOWN
+from mha_viz.app.pages.next_token import lens, position_window, positions
+from mha_viz.app.pages.next_token.continuation import N_CANDIDATES
 from mha_viz.app.widgets.chart import without_hover
 from mha_viz.figures import candidates, logit_effects, softmax_steps, token_grid
 from mha_viz.figures.cells import Colours, cell_map
@@ -55,7 +51,7 @@ from mha_viz.figures.window import whole
 from mha_viz.heads.rollout import rollout
 from mha_viz.trace import Array
 
-LIKELIEST = 5  # rows of the table of every position
+N_ROWS = 5  # most likely tokens for every position
 L, H = 12, 12
 
 
@@ -72,15 +68,15 @@ def one_head(T: int) -> Sent:
     return Sent(without_hover(drawn), HALF, HALF, pooled(whole(T).block))
 
 
-def dot_product(T: int) -> Sent:
-    found = explain.dot_product(traced(T), *AT, T - 1, T // 2)
-    at = found.order(by_size=False).tolist()
-    return figure(dot_product_figure(found.q, found.k, at, LIGHT), 700, 390)
+def product(T: int) -> Sent:
+    terms = dot_product.dot_product(traced(T), *AT, T - 1, T // 2)
+    order = terms.order(by_size=False).tolist()
+    return figure(dot_product_figure(terms.q, terms.k, order, LIGHT), 700, 390)
 
 
 def softmax(T: int) -> Sent:
-    row = explain.softmax_row(traced(T), *AT, T - 1)
-    keys = row.strongest(RUNGS, also=T // 2)
+    row = dot_product.softmax_row(traced(T), *AT, T - 1)
+    keys = row.strongest(N_KEYS, also=T // 2)
     tokens, columns = traced(T).tokens, (row.scores, row.exps, row.weights)
     rows = [softmax_steps.SoftmaxRow(tokens[j], j, *(float(c[j]) for c in columns)) for j in keys]
     rows.append(softmax_steps.SoftmaxRow("sum", None, None, 1.0, 1.0))
@@ -89,117 +85,115 @@ def softmax(T: int) -> Sent:
 
 
 def scores(T: int) -> Sent:
-    found = explain.scores(traced(T), *AT)
-    return _cells(found, "signed", float(np.abs(found).max()), width=THIRD)
+    values = dot_product.scores(traced(T), *AT)
+    return _cells(values, "signed", float(np.abs(values).max()), width=THIRD)
 
 
 def value_weighted(T: int) -> Sent:
     norms = logit_attribution.value_norms(model(), traced(T), *AT)
-    found = only_seen(traced(T).pattern(*AT)) * norms[None, :]
-    return _cells(found, "root", float(np.nanmax(found)))
+    values = masked(traced(T).pattern(*AT)) * norms[None, :]
+    return _cells(values, "root", float(np.nanmax(values)))
 
 
 def sink_hidden(T: int) -> Sent:
-    rest = explain.without_first(traced(T).pattern(*AT), renormalised=True)
-    return _cells(only_seen(rest), "root", 1.0)
+    rest = dot_product.without_first(traced(T).pattern(*AT), renormalised=True)
+    return _cells(masked(rest), "root", 1.0)
 
 
 def sink_log(T: int) -> Sent:
-    return _cells(only_seen(traced(T).pattern(*AT)), "log", 1.0)
+    return _cells(masked(traced(T).pattern(*AT)), "log", 1.0)
 
 
 def _cells(values: Array, colours: Colours, top: float, width: int = HALF) -> Sent:
-    T = len(values)
-    drawn = cell_map(values, traced(T).tokens, LIGHT, colours=colours, top=top, ticks=LABELS)
-    return figure(drawn, width, width, pooled(whole(T).block))
+    tokens, block = traced(len(values)).tokens, whole(len(values)).block
+    drawn = cell_map(values, tokens, LIGHT, colours=colours, top=top, ticks=HALF_PAGE_TICKS)
+    return figure(drawn, width, width, pooled(block))
 
 
 def direct_effect(T: int) -> Sent:
-    effect = logit_attribution.head_effect(model(), traced(T), *AT)
-    chosen = np.argsort(-effect, kind="stable")[:PUSHED]
-    values = (effect[chosen] - effect.mean()).tolist()
-    drawn = logit_effects.logit_effects(_names(chosen.tolist()), values, LIGHT)
-    return figure(drawn, HALF, logit_effects.height(PUSHED))
+    effects = logit_attribution.head_effect(model(), traced(T), *AT)
+    raised = np.argsort(-effects, kind="stable")[:N_SHOWN]
+    values = (effects[raised] - effects.mean()).tolist()
+    drawn = logit_effects.logit_effects(_labels(raised.tolist()), values, LIGHT)
+    return figure(drawn, HALF, logit_effects.height(N_SHOWN))
 
 
 def every_position(T: int) -> Sent:
-    seen = expectations.join(list(expectations.predict(model(), traced(T).token_ids, KEPT)))
-    at = _window(T)
-    ids = seen.ids[at.start : at.stop, :LIKELIEST].T
-    shares = seen.probabilities[at.start : at.stop, :LIKELIEST].T
-    follows = [*traced(T).tokens, "?"][at.start + 1 : at.stop + 1]
-    numbers = {"rank": seen.ranks, "p": seen.p_actual, "loss": seen.losses}
-    notes = [(name, [f"{values[i]:.3g}" for i in at]) for name, values in numbers.items()]
-    labels = in_rows(_names(ids.ravel().tolist()), len(at))
+    ids, at = traced(T).token_ids, _positions(T)
+    all_of = predictions.join(list(predictions.predict(model(), ids, positions.N_RANKS)))
+    part = slice(at.start, at.stop)
+    values = {"rank": all_of.ranks, "p": all_of.p_actual, "loss": all_of.losses}
+    notes = [(name, [f"{column[i]:.3g}" for i in at]) for name, column in values.items()]
+    actual = [*traced(T).tokens, "?"][at.start + 1 : at.stop + 1]
+    top, p = all_of.ids[part, :N_ROWS].T, all_of.probabilities[part, :N_ROWS].T
+    labels = [_labels(row) for row in top.tolist()]
     hovers = [
-        [[f"after position {i}", f"{name} {share:.4f}"] for i, name, share in
-         zip(at, names, row, strict=True)]
-        for names, row in zip(labels, shares, strict=True)
-    ]  # fmt: skip
-    return _tokens(T, labels, shares, hovers, [("follows", follows), *notes])
+        [[f"after position {i}", f"{labels[r][c]} {p[r, c]:.4f}"] for c, i in enumerate(at)]
+        for r in range(len(labels))
+    ]
+    return _tokens(T, labels, p, hovers, [("actual", actual), *notes])
 
 
 def logit_lens(T: int) -> Sent:
-    at = _window(T)
-    layers = list(expectations.lens(model(), traced(T).token_ids, at, TOP))
-    labels = [_names(layer.ids[:, 0].tolist()) for layer in layers]
-    shares = np.stack([layer.probabilities[:, 0] for layer in layers])
-    return _tokens(T, labels, shares, [_of_layer(layer, at) for layer in layers], [])
+    at = _positions(T)
+    layers = list(predictions.lens(model(), traced(T).token_ids, at, lens.N_RANKS))
+    labels = [_labels(layer.ids[:, 0].tolist()) for layer in layers]
+    p = np.stack([layer.probabilities[:, 0] for layer in layers])
+    return _tokens(T, labels, p, [list(_lens_hovers(layer, at)) for layer in layers], [])
 
 
-def _of_layer(layer: Predictions, at: range) -> list[list[str]]:
-    """The words on each cell of a row of the lens."""
-    names = in_rows(_names(layer.ids.ravel().tolist()), TOP)
-    return [
-        [f"position {i}", *(f"{n} {p:.4f}" for n, p in zip(names[c], row, strict=True))]
-        for (c, i), row in zip(enumerate(at), layer.probabilities, strict=True)
-    ]
+def _lens_hovers(layer: Predictions, at: range) -> Iterator[list[str]]:
+    """The hover of each cell of a row of the lens."""
+    for i, ids, probabilities in zip(at, layer.ids.tolist(), layer.probabilities, strict=True):
+        ranked = zip(_labels(ids), probabilities, strict=True)
+        yield [f"position {i}", *(f"{label} {p:.4f}" for label, p in ranked)]
 
 
-def _window(T: int) -> range:
-    return range(max(0, T - COLUMNS), T)
+def _positions(T: int) -> range:
+    return range(max(0, T - position_window.MOST), T)
 
 
 def _tokens(
     T: int,
     labels: Sequence[Sequence[str]],
-    shares: Array,
+    probabilities: Array,
     hovers: list[list[list[str]]],
     notes: list[tuple[str, list[str]]],
 ) -> Sent:
-    at = _window(T)
-    shape = shares.shape
-    drawn = token_grid.token_grid(
-        token_grid.Grid(
-            columns=[traced(T).tokens[i] for i in at], rows=[f"row {i}" for i in range(shape[0])],
-            tokens=labels, probabilities=shares, hovers=hovers,
-            outlined=np.zeros(shape, dtype=np.bool_), notes=notes, first=at.start, selected=T - 1,
-        ),
-        LIGHT,
-    )  # fmt: skip
-    height = token_grid.height(shape[0], len(notes))
-    return figure(drawn, FULL, height, some(len(at), T, "positions"))
+    at, (n_rows, n) = _positions(T), probabilities.shape
+    grid = token_grid.Grid(
+        columns=[traced(T).tokens[i] for i in at],
+        rows=[f"row {i}" for i in range(n_rows)],
+        tokens=labels,
+        probabilities=probabilities,
+        hovers=hovers,
+        outlined=np.zeros((n_rows, n), dtype=np.bool_),
+        notes=notes,
+        first=at.start,
+        selected=T - 1,
+    )
+    height = token_grid.height(n_rows, len(notes))
+    return figure(token_grid.token_grid(grid, LIGHT), FULL, height, some(n, T, "positions"))
 
 
-def _names(ids: list[int]) -> list[str]:
+def _labels(ids: list[int]) -> list[str]:
     return [token.label for token in model().read(ids)]
 
 
 def step(T: int) -> Sent:
-    made = next(
-        expectations.continue_text(model(), traced(T).token_ids, 1, n_candidates=CANDIDATES)
-    )
-    before = made.p_model.tolist()
-    drawn = candidates.candidates_figure(_names(made.ids.tolist()), before, before, 0, LIGHT)
-    return figure(drawn, HALF, candidates.height(len(before)))
+    steps = predictions.continue_text(model(), traced(T).token_ids, 1, n_candidates=N_CANDIDATES)
+    first = next(steps)
+    p = first.p_model.tolist()
+    drawn = candidates.candidates_figure(_labels(first.ids.tolist()), p, p, 0, LIGHT)
+    return figure(drawn, HALF, candidates.height(len(p)))
 
 
-def passport(T: int) -> Sent:
+def profiles(T: int) -> Sent:
     del T
     return _heads(_random(L, H), GIVEN)
 
 
-def merged(T: int) -> Sent:
+def combined(T: int) -> Sent:
     drawn = head_heatmap(rollout(traced(T)).clip(0, 1), traced(T).tokens, LIGHT)
     return figure(drawn, HALF, HALF, pooled(whole(T).block))
 
@@ -214,37 +208,34 @@ def _heads(values: np.ndarray, shown: str = "") -> Sent:
 
 
 def difference(T: int) -> Sent:
-    pairs = compare.align_traces(traced(T), other(T))
-    a, b = compare.aligned_patterns(traced(T), other(T), *AT, pairs)
-    n = min(MOST_SHOWN, len(a))
-    drawn = matrix_heatmap(
-        only_seen((b - a)[:n, :n]), LIGHT, rows="from", columns="to", both=True,
-        tokens=[traced(T).tokens[i] for i in pairs.a[:n]],
-    )  # fmt: skip
+    alignment = compare.align_traces(traced(T), other(T))
+    a, b = compare.aligned_patterns(traced(T), other(T), *AT, alignment)
+    n = min(MOST_TOKENS, len(a))
+    values, tokens = masked((b - a)[:n, :n]), [traced(T).tokens[i] for i in alignment.a[:n]]
+    drawn = matrix_heatmap(values, LIGHT, rows="from", columns="to", both=True, tokens=tokens)
     return figure(drawn, 640, 420, some(n, len(a), "aligned tokens"))
 
 
-def predictions(T: int) -> Sent:
-    found = pruning.next_tokens(*_passes(T), 12)
-    drawn = compare_predictions(
-        _names([c.id for c in found]), [c.before for c in found], [c.after for c in found], LIGHT
-    )
-    return figure(drawn, 600, 44 + 23 * len(found))
+def next_tokens(T: int) -> Sent:
+    rows = pruning.next_tokens(*_passes(T), 12)
+    before, after = [row.before for row in rows], [row.after for row in rows]
+    drawn = compare_predictions(_labels([row.id for row in rows]), before, after, LIGHT)
+    return figure(drawn, 600, 44 + 23 * len(rows))
 
 
 def losses(T: int) -> Sent:
-    whole_model, now = _passes(T)
-    drawn = token_losses(traced(T).tokens, whole_model.losses(), now.losses(), LIGHT)
+    full, ablated = _passes(T)
+    drawn = token_losses(traced(T).tokens, full.losses(), ablated.losses(), LIGHT)
     return figure(drawn, 600, 230)
 
 
 def _passes(T: int) -> tuple[pruning.Pass, pruning.Pass]:
-    whole_model = _whole_model(T)
-    return whole_model, whole_model.without([AT])
+    full = _full_model(T)
+    return full, full.without([AT])
 
 
 @functools.cache
-def _whole_model(T: int) -> pruning.Pass:
+def _full_model(T: int) -> pruning.Pass:
     return pruning.Pass.of(model(), traced(T).token_ids)
 
 
@@ -258,10 +249,10 @@ def importance(T: int) -> Sent:
 def curves(T: int) -> Sent:
     del T
     x = range(0, L * H + 1, 4)
-    values = _random(3, len(x)).cumsum(axis=1).tolist()
-    found = [Curve(name, x, y) for name, y in zip(("exact", "gradient"), values, strict=False)]
-    found.append(Curve("random", x, values[2], [0.9 * y for y in values[2]], values[2]))
-    drawn = pruning_curves(found, LIGHT, uniform=1.0, budget=1.01, title="loss")
+    exact, gradient, random = _random(3, len(x)).cumsum(axis=1).tolist()
+    lines = [Curve("exact", x, exact), Curve("gradient", x, gradient)]
+    lines.append(Curve("random", x, random, [0.9 * y for y in random], random))
+    drawn = pruning_curves(lines, LIGHT, uniform=1.0, budget=1.01, title="loss")
     return figure(drawn, 600, 360, GIVEN)
 
 
@@ -271,24 +262,24 @@ def _random(*shape: int) -> np.ndarray:
 
 ATTENTION = (Shown("All heads", all_heads), Shown("One head", one_head))
 HEAD = (
-    Shown("q × k, element by element", dot_product, any_text=True),
-    Shown("Softmax of a query", softmax, any_text=True),
-    Shown("Scores", scores),
-    Shown("Value-weighted", value_weighted),
-    Shown("Sink hidden, renormalised", sink_hidden),
-    Shown("Sink, log scale", sink_log),
-    Shown("Direct effect on the next token", direct_effect),
+    Shown("Why this weight: q × k", product, any_text=True),
+    Shown("Why this weight: softmax", softmax, any_text=True),
+    Shown("Why this weight: scores", scores),
+    Shown("Values: value-weighted", value_weighted),
+    Shown("Sink: hidden, renormalised", sink_hidden),
+    Shown("Sink: log scale", sink_log),
+    Shown("Values: direct effect", direct_effect),
 )
 REST = (
-    Shown("Next token at every position", every_position),
+    Shown("Every position", every_position),
     Shown("Logit lens", logit_lens),
-    Shown("A step of a continuation", step, most=1023),
-    Shown("Passport, one measure", passport, any_text=True),
-    Shown("Rollout", merged),
+    Shown("Generate: one step", step, most=1023),
+    Shown("Head profiles: one measure", profiles, any_text=True),
+    Shown("Combined heads: rollout", combined),
     Shown("Compare: change of every head", change),
     Shown("Compare: difference", difference),
-    Shown("Pruning: what comes next", predictions),
-    Shown("Pruning: loss of each token", losses),
-    Shown("Pruning: exact against gradient", importance, any_text=True),
-    Shown("Pruning curves", curves, any_text=True),
+    Shown("Ablation: next token", next_tokens),
+    Shown("Ablation: loss of each token", losses),
+    Shown("Importance: exact against gradient", importance, any_text=True),
+    Shown("Curves", curves, any_text=True),
 )

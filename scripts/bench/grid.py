@@ -1,12 +1,12 @@
 """All 144 heads of GPT-2 small in one picture, 64 tokens: ours against BertViz's model_view.
 
-Both get the same patterns, ours with a pixel for every weight (the page itself pools two by two,
-at 12 heads across, and sends less). Ours is the figure as JSON; BertViz's is its HTML, which asks a
-content network for three libraries: they come from the npm registry here, and lie beside the page.
+Both draw the same patterns. Ours is the figure as JSON, pooled as on the page (the note gives the
+size with a pixel for every weight). BertViz's is its HTML, which loads three libraries from a
+content network; here they come from the npm registry and are beside the page.
 
-Drawn, for ours: from Plotly.newPlot in a page that has loaded plotly.js, until the image is decoded
-and two frames have passed. For BertViz: from the start of the page, until its lines are all there
-and two frames have passed. The note also has ours from the start of a page, plotly.js included.
+Drawing time: ours from Plotly.newPlot, in a page that has loaded plotly.js, until the image is
+decoded and two frames have passed; BertViz's from the start of its page until all lines exist and
+two frames have passed. The note also gives ours from the start of a page, plotly.js included.
 """
 
 import html
@@ -15,12 +15,13 @@ import subprocess
 import tarfile
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
 from bench import compute
-from bench.common import ROOT, WINDOW, NotMeasured, Row, at_least, chromium, show
+from bench.common import ROOT, WINDOW, NotMeasured, Row, at_least, chromium, factor, show
 from mha_viz.figures.grid import head_grid, thumbnail_size
 from mha_viz.figures.theme import LIGHT
 from mha_viz.trace import Trace
@@ -30,13 +31,13 @@ if TYPE_CHECKING:
 
 T = 64
 LIMIT = 300_000  # bytes
-LIBRARIES = {  # package of npm: (file in it, name beside the page, address in BertViz's HTML)
+LIBRARIES = {  # npm package: (file in it, name beside the page, address in BertViz's HTML)
     "requirejs@2.3.6": ("require.js", "require.js", "require.js/2.3.6/require.min.js"),
     "d3@5.7.0": ("dist/d3.min.js", "d3.min.js", "d3/5.7.0/d3.min"),
     "jquery@2.1.4": ("dist/jquery.min.js", "jquery.min.js", "jquery/2.0.0/jquery.min"),
 }
 NETWORK = "https://cdnjs.cloudflare.com/ajax/libs/"
-MINUTES = 10 * 60_000  # milliseconds that a page may take
+PATIENCE = 10 * 60_000  # milliseconds
 OURS = """<!doctype html><meta charset="utf-8"><body><div id="plot"></div>
 <script src="plotly.min.js"></script>
 <script type="application/json" id="figure">{figure}</script>
@@ -74,17 +75,16 @@ def grid(quick: bool) -> Iterator[Row]:
     trace, theirs = pictures()
     figure = ours_json(trace, thumbnail_size(trace.n_heads))
     full = len(ours_json(trace, T).encode())
-    size = at_least(
-        f"Grid of 144 heads, T = {T}: bytes", len(theirs.encode()) / 1e3,
-        len(figure.encode()) / 1e3, 60, "kB",
-    )  # fmt: skip
-    yield Row(
-        size.what, size.theirs, size.ours, size.ratio, f"{size.goal}, {LIMIT // 1000} kB at most",
-        size.met and len(figure.encode()) <= LIMIT,
+    sizes = [len(text.encode()) / 1e3 for text in (theirs, figure)]
+    note = (
         "Grid: against BertViz's model_view of the same patterns; ours as the page sends it, each "
-        "pattern max-pooled to fit the width of the page. With a pixel for every weight it would "
-        f"be {show(full / 1e3, 'kB')}.",
-    )  # fmt: skip
+        "pattern max-pooled to fit the width of the page. With a pixel for every weight, it would "
+        f"be {show(full / 1e3, 'kB')}."
+    )
+    what = f"Grid of 144 heads, T = {T}: bytes"
+    row = at_least(what, *sizes, 60, "kB", note, better="smaller")
+    goal = f"{row.goal}, at most {LIMIT // 1000} kB"
+    yield replace(row, goal=goal, met=row.met and 1e3 * sizes[1] <= LIMIT)
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         write_pages(Path(folder), figure, theirs)
         ours_drawn, ours_cold, theirs_drawn = [], [], []
@@ -93,21 +93,21 @@ def grid(quick: bool) -> Iterator[Row]:
             for _ in range(3):
                 warm, cold, images = drawn(browser, Path(folder) / "ours.html")
                 if images != 1:
-                    raise NotMeasured(f"the grid has {images:g} images in place of one.")
+                    raise NotMeasured(f"the grid has {images:g} images instead of one.")
                 ours_drawn.append(warm)
                 ours_cold.append(cold)
-    cold = median(ours_cold)
-    yield at_least(
-        "The same, drawn in Chromium", median(theirs_drawn), median(ours_drawn), 20, "ms",
+    theirs_ms, ours_ms, cold = map(median, (theirs_drawn, ours_drawn, ours_cold))
+    note = (
         "Drawn: ours from Plotly.newPlot until the image is decoded and two frames have passed, in "
-        "a page with plotly.js loaded; BertViz from the start of its page until all lines are "
-        f"there and two frames have passed. Ours from the start of a page, with plotly.js to load: "
-        f"{show(cold, 'ms')}, {show(median(theirs_drawn) / cold, '×')} less.",
-    )  # fmt: skip
+        "a page with plotly.js loaded; BertViz from the start of its page until all lines exist "
+        "and two frames have passed. Ours from the start of a page, with plotly.js to load: "
+        f"{show(cold, 'ms')}, {factor(theirs_ms / cold)} faster."
+    )
+    yield at_least("The same, drawn in Chromium", theirs_ms, ours_ms, 20, "ms", note)
 
 
 def pictures() -> tuple[Trace, str]:
-    """A trace of ours, and BertViz's HTML of the same text through the same weights."""
+    """Our trace, and BertViz's HTML for the same text and weights."""
     try:
         from bertviz import model_view
     except ImportError as error:
@@ -121,18 +121,18 @@ def pictures() -> tuple[Trace, str]:
 
 
 def ours_json(trace: Trace, size: int) -> str:
-    """The figure as it goes to the browser, with so many pixels for a pattern's side."""
+    """The figure as it is sent to the browser, with `size` pixels per side of a pattern."""
     figure = head_grid(trace.thumbnails(size), LIGHT, block=-(-T // size))
     return str(figure.update_layout(width=600, height=600).to_json())
 
 
 def write_pages(folder: Path, figure: str, theirs: str) -> None:
-    """Two pages and what they load, side by side."""
+    """Writes both pages, and the libraries that they load."""
     from plotly.offline import get_plotlyjs
 
     for package, (_, name, address) in LIBRARIES.items():
         if NETWORK + address not in theirs:
-            raise NotMeasured(f"this BertViz does not ask for {address}; 1.4.1 does.")
+            raise NotMeasured(f"this BertViz does not load {address}; install 1.4.1.")
         local = name if address.endswith(".js") else name.removesuffix(".js")
         theirs = theirs.replace(NETWORK + address, local)
         shutil.copy(library(package), folder / name)
@@ -144,8 +144,8 @@ def write_pages(folder: Path, figure: str, theirs: str) -> None:
 
 
 def library(package: str) -> Path:
-    """One file of an npm package, fetched once and kept in runs/bench."""
-    inside, name, _ = LIBRARIES[package]
+    """One file of an npm package, downloaded once and kept in runs/bench."""
+    member, name, _ = LIBRARIES[package]
     kept = ROOT / "runs" / "bench" / name
     if kept.exists():
         return kept
@@ -157,11 +157,11 @@ def library(package: str) -> Path:
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise NotMeasured(
-            f"`{' '.join(command)}` did not work ({error}); it fetches what BertViz's page loads."
+            f"`{' '.join(command)}` failed ({error}), so BertViz's page lacks its libraries."
         ) from error
     archive = kept.parent / done.stdout.split()[-1]
     with tarfile.open(archive) as packed:
-        content = packed.extractfile(f"package/{inside}")
+        content = packed.extractfile(f"package/{member}")
         assert content is not None
         kept.write_bytes(content.read())
     archive.unlink()
@@ -169,14 +169,14 @@ def library(package: str) -> Path:
 
 
 def drawn(browser: "Browser", page_file: Path, script: str = "") -> list[float]:
-    """Opens a page in a context of its own and waits for what it says of itself."""
+    """Opens a page in a new context and waits for its result, `window.drawn`."""
     context = browser.new_context(viewport=WINDOW)
-    context.set_default_timeout(MINUTES)
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     if script:
         page.add_init_script(script)
     page.goto(page_file.as_uri(), wait_until="commit")
     page.wait_for_function("window.drawn")
-    found: list[float] = page.evaluate("window.drawn")
+    result: list[float] = page.evaluate("window.drawn")
     context.close()
-    return found
+    return result

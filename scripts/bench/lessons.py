@@ -1,7 +1,7 @@
 """The figures of the pages that teach, from a trace to the JSON that is sent.
 
-Most of these take a bounded part of a text, or none. Times, losses and memory that the pages
-measure are given as seeded random numbers.
+Most of them show a bounded part of a text, or none. Times, losses and memory that the pages measure
+are random numbers here.
 """
 
 import numpy as np
@@ -38,11 +38,10 @@ def tensor(T: int) -> Sent:
     attention = network.blocks[layer].attn
     ids = torch.tensor([traced(T).token_ids])
     steps = walkthrough.walk(attention, network.attention_input(ids, layer))
-    found = next(step for step in steps if step.lesson.name == STEP)
-    drawn = tensor_drawing(
-        found.tensor.numpy(), found.lesson.axes, LIGHT,
-        heads=walkthrough.owners(attention, found, range(H)), selected=head,
-    )  # fmt: skip
+    step = next(step for step in steps if step.lesson.name == STEP)
+    heads = walkthrough.owners(attention, step, range(H))
+    values, axes = step.tensor.numpy(), step.lesson.axes
+    drawn = tensor_drawing(values, axes, LIGHT, heads=heads, selected=head)
     ratio = drawn.layout.yaxis.range[0] / drawn.layout.xaxis.range[1]
     return figure(drawn, FULL, round(60 + 988 * ratio))
 
@@ -54,19 +53,18 @@ def storage(T: int) -> Sent:
     return figure(drawn, 620, 470)
 
 
-def race(T: int) -> Sent:
+def timing(T: int) -> Sent:
     del T
     heads = many_heads.HEAD_COUNTS
-    fused, listed = _random(2, len(heads)).tolist()
-    return figure(timing_chart(heads, fused, listed, LIGHT, all_heads=heads), FULL, 300, GIVEN)
+    fused, loop = _random(2, len(heads)).tolist()
+    return figure(timing_chart(heads, fused, loop, LIGHT, all_heads=heads), FULL, 300, GIVEN)
 
 
 def reach(T: int) -> Sent:
     del T
-    found = head_reach(model().network.blocks[AT[0]].attn, True).float().numpy()
-    drawn = matrix_heatmap(
-        found / found.max(), LIGHT, rows="head", columns="channel", weights=True
-    )  # fmt: skip
+    reached = head_reach(model().network.blocks[AT[0]].attn, True).float().numpy()
+    shares = reached / reached.max()
+    drawn = matrix_heatmap(shares, LIGHT, rows="head", columns="channel", weights=True)
     return figure(drawn, FULL, 230)
 
 
@@ -86,7 +84,7 @@ def memory_chart(T: int) -> Sent:
 
 
 def kv_step(T: int) -> Sent:
-    """The first step after the text has been read."""
+    """The first step after the prompt."""
     n = T + kv_cache.DEFAULT_NEW
     end = min(n, max(kv_cache.MOST_DRAWN, T + 1 + kv_cache.DRAWN_AFTER))
     part = slice(max(0, end - kv_cache.MOST_DRAWN), end)
@@ -101,32 +99,31 @@ def kv_step(T: int) -> Sent:
 
 def known_models(T: int) -> Sent:
     del T
-    rows = [
-        cache_sizes.CacheSize(
-            size.name, (size.cache_bytes(1, n_kv_heads=size.n_heads), size.cache_bytes(1),
-                        size.cache_bytes(1, n_kv_heads=1)), size.cache_bytes(1), size.kind,
-        )
-        for size in (*GPT2_SIZES, *KNOWN_MODELS)
-    ]  # fmt: skip
+    rows = []
+    for size in (*GPT2_SIZES, *KNOWN_MODELS):
+        mha, mqa = (size.cache_bytes(1, n_kv_heads=n) for n in (size.n_heads, 1))
+        actual = size.cache_bytes(1)
+        rows.append(cache_sizes.CacheSize(size.name, (mha, actual, mqa), actual, size.kind))
     drawn = cache_sizes.cache_sizes_figure(rows, LIGHT)
     return figure(drawn, FULL, cache_sizes.height(len(rows)))
 
 
 def tiles(T: int) -> Sent:
-    found, at = _tiles(T)
-    tile = found[at]
+    steps, current = _tiles(T)
+    tile = steps[current]
     weights = torch.exp(tile.scores - tile.m[..., None]).numpy()
-    ranges = [(each.queries, each.keys) for each in found]
-    return figure(tiles_figure(ranges, at, weights, traced(T).tokens, LIGHT), HALF, HALF)
+    ranges = [(each.queries, each.keys) for each in steps]
+    return figure(tiles_figure(ranges, current, weights, traced(T).tokens, LIGHT), HALF, HALF)
 
 
 def running(T: int) -> Sent:
-    found, at = _tiles(T)
-    tile = found[at]
+    steps, current = _tiles(T)
+    tile = steps[current]
     panels = {
-        "maximum m": (tile.m.numpy(), (-9.0, 9.0)), "sum ℓ": (tile.l.numpy(), (0.0, float(T))),
-        "from the end": (tile.o.norm(dim=-1).numpy(), (0.0, 9.0)),
-    }  # fmt: skip
+        "maximum m": (tile.m.numpy(), (-9.0, 9.0)),
+        "sum ℓ": (tile.l.numpy(), (0.0, float(T))),
+        "remaining": (tile.o.norm(dim=-1).numpy(), (0.0, 9.0)),
+    }
     queries = tile.queries
     drawn = running_figure(traced(T).tokens[queries.start : queries.stop], panels, LIGHT)
     return figure(drawn, HALF, 440)
@@ -135,8 +132,8 @@ def running(T: int) -> Sent:
 def _tiles(T: int) -> tuple[list[Tile], int]:
     trace, (layer, head) = traced(T), AT
     q, k, v = (torch.tensor(x[layer, head]) for x in (trace.q, trace.k, trace.v))
-    found = list(flash.tiles(q, k, v, block=flash_attention.BLOCKS[0], scale=trace.scales[layer]))
-    return found, len(found) // 2
+    steps = list(flash.tiles(q, k, v, block=flash_attention.BLOCKS[0], scale=trace.scales[layer]))
+    return steps, len(steps) // 2
 
 
 def mask(T: int) -> Sent:
@@ -144,26 +141,26 @@ def mask(T: int) -> Sent:
     return figure(mask_figure(np.tri(T, dtype=np.bool_), tokens, tokens, LIGHT), HALF, HALF)
 
 
-def under_mask(T: int) -> Sent:
-    tokens, seen = traced(T).tokens, np.tri(T, dtype=np.bool_)
-    drawn = masked_pattern(traced(T).pattern(*AT), seen, tokens, tokens, LIGHT)
+def pattern_under_mask(T: int) -> Sent:
+    tokens, causal = traced(T).tokens, np.tri(T, dtype=np.bool_)
+    drawn = masked_pattern(traced(T).pattern(*AT), causal, tokens, tokens, LIGHT)
     return figure(drawn, HALF, HALF)
 
 
 def training(T: int) -> Sent:
     del T
     steps = np.arange(0, 5001, 50, dtype=np.float32)
-    found = [
+    curves = [
         LossCurve(name, steps, *_random(2, 5, len(steps)).astype(np.float32))
         for name in ("1 head × 32", "4 heads × 8")
     ]
-    return figure(loss_curves(found, 4.17, 5000, LIGHT), 570, 420, GIVEN)
+    return figure(loss_curves(curves, 4.17, 5000, LIGHT), 570, 420, GIVEN)
 
 
-def triangles(T: int) -> Sent:
+def training_patterns(T: int) -> Sent:
     del T
-    found = [(f"{n} heads", _random(n, 8, 8).astype(np.float32)) for n in (1, 32)]
-    drawn = pattern_mosaic(found, "the king", LIGHT)
+    models = [(f"{n} heads", _random(n, 8, 8).astype(np.float32)) for n in (1, 32)]
+    drawn = pattern_mosaic(models, "the king", LIGHT)
     return figure(drawn, drawn.layout.width, drawn.layout.height, GIVEN)
 
 
@@ -172,18 +169,18 @@ def _random(*shape: int) -> np.ndarray:
 
 
 LESSONS = (
-    Shown("Shapes: the patterns of a layer", tensor, most=shapes.MOST_TOKENS),
-    Shown("Shapes: cells and storage", storage, any_text=True),
-    Shown("Many heads: fused projection or loop", race, any_text=True),
-    Shown("Many heads: what W_O reaches", reach, any_text=True),
-    Shown("Variants: grouped-query attention", sharing, any_text=True),
-    Shown("Variants: a step with the KV cache", kv_step, most=kv_cache.MOST_PROMPT),
-    Shown("Variants: caches of well-known models", known_models, any_text=True),
-    Shown("Variants: peak memory of attention", memory_chart, any_text=True),
-    Shown("Variants: tiles", tiles, most=flash_attention.MOST_TOKENS),
-    Shown("Variants: running values", running, most=flash_attention.MOST_TOKENS),
-    Shown("Variants: mask", mask, most=masks.MOST_TOKENS),
-    Shown("Variants: pattern under the mask", under_mask, most=masks.MOST_TOKENS),
+    Shown("Walkthrough: patterns of a layer", tensor, most=shapes.MOST_TOKENS),
+    Shown("Memory layout", storage, any_text=True),
+    Shown("Implementations: fused projection or loop", timing, any_text=True),
+    Shown("Output projection", reach, any_text=True),
+    Shown("Grouped-query attention", sharing, any_text=True),
+    Shown("KV cache: one step", kv_step, most=kv_cache.MOST_PROMPT),
+    Shown("KV cache: sizes of well-known models", known_models, any_text=True),
+    Shown("FlashAttention: peak memory", memory_chart, any_text=True),
+    Shown("FlashAttention: tiles", tiles, most=flash_attention.MOST_TOKENS),
+    Shown("FlashAttention: running values", running, most=flash_attention.MOST_TOKENS),
+    Shown("Masks: mask", mask, most=masks.MOST_TOKENS),
+    Shown("Masks: pattern under the mask", pattern_under_mask, most=masks.MOST_TOKENS),
     Shown("Training: losses", training, any_text=True),
-    Shown("Training: patterns", triangles, any_text=True),
+    Shown("Training: patterns", training_patterns, any_text=True),
 )

@@ -1,9 +1,9 @@
-"""The views of BertViz and CircuitsVis, at the sizes that they can draw within LIMIT seconds.
+"""The views of BertViz and CircuitsVis, at the sizes that they draw within LIMIT seconds.
 
-Both get the patterns of our trace. What is sent is the HTML that a notebook gets, which carries
-all the patterns it was given; CircuitsVis loads its JavaScript besides. The clock runs in Chromium
-from the start of the page until all marks are there and two frames have passed. A size is not
-tried where the one before, and marks that grow with the square of T, say that it takes too long.
+Both get the patterns of our trace. The size is that of the HTML that a notebook gets, which holds
+all patterns; CircuitsVis also loads its JavaScript. The clock runs in Chromium from the start of
+the page until all marks exist and two frames have passed. A size is not tried if the time of the
+previous one, times the square of the growth of T, exceeds the limit.
 """
 
 import html
@@ -37,7 +37,7 @@ const look = () => {
 requestAnimationFrame(look);
 """
 LINES = 'document.querySelectorAll("#vis line").length >= %d'
-# Charts are drawn in their order; the middle of the last one is then no longer clear.
+# Charts are drawn in order; at the end, the middle of the last one is no longer transparent.
 CHARTS = """(() => {
   const charts = document.querySelectorAll("canvas");
   if (charts.length < %d) return false;
@@ -49,7 +49,7 @@ CHARTS = """(() => {
 
 @dataclass(frozen=True, slots=True)
 class Html:
-    """What a notebook gets; and, where it is another, the page that is opened here."""
+    """The HTML that a notebook gets, and the page that is opened here if it is another."""
 
     sent: str
     opened: str = ""
@@ -57,18 +57,18 @@ class Html:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A view of another library: what it shows, how it is made, and how one sees it is there."""
+    """A view of another library; `drawn_when` is a test in JavaScript for T tokens."""
 
     package: str
     name: str
     shown: str
     make: Callable[[int], Html]
-    there: Callable[[int], str]  # an expression in JavaScript, for T tokens
+    drawn_when: Callable[[int], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A size of a view: milliseconds, or None where it was not drawn, and then why."""
+class Measured:
+    """A size of a view: times in milliseconds; `drawn` is None if it was not drawn, and `why`."""
 
     n_tokens: int
     n_bytes: int = 0
@@ -77,25 +77,27 @@ class Found:
     why: str = ""
 
 
-def found(peer: Peer, lengths: Sequence[int], browser: "Browser", folder: Path) -> Iterator[Found]:
-    """The sizes one by one; after one that took too long no larger one is tried."""
+def measure(
+    peer: Peer, lengths: Sequence[int], browser: "Browser", folder: Path
+) -> Iterator[Measured]:
+    """The sizes one by one, up to the first that would take too long."""
     last, seconds = 0, 0.0
     for T in lengths:
         if last and seconds * (T / last) ** 2 > LIMIT:
-            yield Found(T, why=f"not tried: {seconds:.1f} s or more at T = {last}")
+            yield Measured(T, why=f"not tried: {seconds:.1f} s or more at T = {last}")
             continue
         try:
             importlib.import_module(peer.package)
         except ImportError as error:
-            yield Found(T, why=f"not tried: {error}; see requirements-bench.txt")
+            yield Measured(T, why=f"not tried: {error}; see requirements-bench.txt")
             continue
         traced(T)  # before the clock starts
         begun = time.process_time()
         page = peer.make(T)
         made = 1e3 * (time.process_time() - begun)
-        drawn = _drawn(browser, _written(page, folder), WATCH % peer.there(T))
+        drawn = _drawn(browser, _written(page, folder), WATCH % peer.drawn_when(T))
         why = "" if drawn is not None else f"not drawn in {LIMIT} s"
-        yield Found(T, len(page.sent.encode()), made, drawn, why)
+        yield Measured(T, len(page.sent.encode()), made, drawn, why)
         last, seconds = T, float(LIMIT) if drawn is None else drawn / 1e3
 
 
@@ -109,7 +111,7 @@ def _written(page: Html, folder: Path) -> Path:
 
 
 def _drawn(browser: "Browser", file: Path, watch: str) -> float | None:
-    """Milliseconds until the page is drawn; None where that takes too long, or all memory."""
+    """Milliseconds until the page is drawn; None if that takes too long or too much memory."""
     from playwright.sync_api import Error
 
     context = browser.new_context(viewport=WINDOW)
@@ -149,19 +151,30 @@ def _every_pattern(trace: Trace) -> Array:
 
 
 MODEL_VIEW = Peer(
-    "bertviz", "BertViz model_view", "144 heads", partial(_bertviz, "model_view"),
+    "bertviz",
+    "BertViz model_view",
+    "144 heads",
+    partial(_bertviz, "model_view"),
     lambda T: LINES % (L * H * T * T),
-)  # fmt: skip
+)
 HEAD_VIEW = Peer(
-    "bertviz", "BertViz head_view", "12 heads of a layer", partial(_bertviz, "head_view"),
+    "bertviz",
+    "BertViz head_view",
+    "12 heads of a layer",
+    partial(_bertviz, "head_view"),
     lambda T: LINES % (H * T * T),
-)  # fmt: skip
+)
 ATTENTION_HEADS = Peer(
-    "circuitsvis", "CircuitsVis attention_heads", "144 heads, one of them large",
-    partial(_circuitsvis, "attention_heads", _every_pattern), lambda T: CHARTS % (L * H + 1),
-)  # fmt: skip
+    "circuitsvis",
+    "CircuitsVis attention_heads",
+    "144 heads, one of them large",
+    partial(_circuitsvis, "attention_heads", _every_pattern),
+    lambda T: CHARTS % (L * H + 1),
+)
 ATTENTION_PATTERN = Peer(
-    "circuitsvis", "CircuitsVis attention_pattern", "one head",
+    "circuitsvis",
+    "CircuitsVis attention_pattern",
+    "one head",
     partial(_circuitsvis, "attention_pattern", lambda trace: trace.pattern(*AT)),
     lambda T: CHARTS % 1,
-)  # fmt: skip
+)

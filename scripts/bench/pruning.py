@@ -1,9 +1,9 @@
-"""What every head costs, on GPT-2 small at T = 64: exactly, and by the gradient, in CPU time.
+"""The importance of every head of GPT-2 small at T = 64, exact and by the gradient, in CPU time.
 
-Theirs is what people write: a hook on the input of c_proj of GPT2LMHeadModel that sets one head's
-part to zero, and a forward pass a head. Twelve heads are measured, one a layer, and count twelve
-times: a pass costs the same whatever head is gone. Ours is `pruning.ablate_each_head`, whole. The
-weights are the random ones of `compute`, shared by both sides.
+Theirs is a loop over all heads, with a hook on the input of c_proj of GPT2LMHeadModel that sets one
+head's part to zero, and a forward pass each. Twelve heads are timed, one per layer, and the time is
+multiplied by twelve, since every pass takes as long. Ours is all of `pruning.ablate_each_head`. The
+weights are the random ones of `compute`, for both sides.
 """
 
 import functools
@@ -14,7 +14,7 @@ from statistics import median
 import torch
 from torch.nn import functional as F
 
-from bench.common import NotMeasured, Row, at_least, show, text_of, turns
+from bench.common import NotMeasured, Row, at_least, factor, show, text_of, turns
 from bench.compute import both
 from mha_viz import pruning
 from mha_viz.checkpoints import load
@@ -22,11 +22,11 @@ from mha_viz.head import Head
 
 N_TOKENS = 64
 MEASURED = [(layer, 5 * layer % 12) for layer in range(12)]
-EQUAL = 1e-5  # nats a token
+EQUAL = 1e-5  # nats per token
 TOGGLE_MS = 150
 LOOP = (
-    "Every head removed: CPU time with 1 thread, 64 tokens, against a loop over 144 heads with a "
-    "hook on GPT2LMHeadModel (12 heads measured, times 12). Exactly: both give the same numbers."
+    "Each head ablated: CPU time with 1 thread, 64 tokens, against a loop over 144 heads with a "
+    "hook on GPT2LMHeadModel (12 heads measured, times 12). Exact: both give the same numbers."
 )
 
 
@@ -63,50 +63,50 @@ def times(quick: bool) -> dict[str, float]:
         "sweep": lambda: pruning.ablate_each_head(model, text),
         "gradient": lambda: pruning.gradient_importance(model, text),
     }
-    taken = turns(sides, 1 if quick else 3)
-    return taken | {"loop": 12 * taken["loop"]}
+    seconds = turns(sides, 1 if quick else 3)
+    return seconds | {"loop": 12 * seconds["loop"]}
 
 
 def ablation(quick: bool) -> Iterator[Row]:
-    """Exact, then estimated, then one toggle by hand on the bundled model."""
-    taken = times(quick)
-    yield at_least("Every head removed, exactly", taken["loop"], taken["sweep"], 1.6, "s", LOOP)
-    yield at_least(
-        "Every head removed, estimated", taken["loop"], taken["gradient"], 50, "s",
-        "Estimated: one pass there and back (gradient_importance); it takes "
-        f"{show(taken['sweep'] / taken['gradient'], '×')} less than our exact sweep, too.",
-    )  # fmt: skip
+    """Exact, then estimated, then one head ablated by hand on the bundled model."""
+    seconds = times(quick)
+    loop, sweep, gradient = (seconds[name] for name in ("loop", "sweep", "gradient"))
+    yield at_least("Each head ablated, exact", loop, sweep, 1.6, "s", LOOP)
+    note = (
+        "Estimated: one forward and one backward pass (gradient_importance), "
+        f"{factor(sweep / gradient)} faster than our exact sweep."
+    )
+    yield at_least("Each head ablated, estimated", loop, gradient, 50, "s", note)
     yield toggle(3 if quick else 15)
 
 
 def toggle(repeats: int) -> Row:
-    """A head of the lowest layer off: losses, next tokens, divergence, change of patterns."""
+    """A head of the first layer ablated: losses, next tokens, divergence, change of patterns."""
     model = load("bundled", device="cpu")
-    whole = pruning.Pass.of(model, text_of(N_TOKENS))
-    found = []
+    full = pruning.Pass.of(model, text_of(N_TOKENS))
+    times_ms = []
     for head in range(repeats + 1):
         begun = time.process_time()
-        one = whole.without([(0, head % model.config.n_heads)])
-        one.losses()
-        pruning.next_tokens(whole, one)
-        pruning.divergence(whole, one)
-        pruning.pattern_change(whole, one)
-        found.append(1e3 * (time.process_time() - begun))
-    ours = median(found[1:])
-    return Row(
-        "A head switched off by hand, T = 64", "", show(ours, "ms"), "", f"{TOGGLE_MS} ms at most",
-        ours <= TOGGLE_MS, "Switched off by hand: the bundled model, with all that the page says.",
-    )  # fmt: skip
+        ablated = full.without([(0, head % model.config.n_heads)])
+        ablated.losses()
+        pruning.next_tokens(full, ablated)
+        pruning.divergence(full, ablated)
+        pruning.pattern_change(full, ablated)
+        times_ms.append(1e3 * (time.process_time() - begun))
+    ours = median(times_ms[1:])
+    what, goal = "A head ablated by hand, T = 64", f"at most {TOGGLE_MS} ms"
+    note = "Ablated by hand: the bundled model, with all numbers that the page shows."
+    return Row(what, "", show(ours, "ms"), "", goal, ours <= TOGGLE_MS, note)
 
 
 def check_equal() -> None:
-    """Both sides must have removed the same thing, or there is nothing to compare."""
+    """Raises NotMeasured if the two sides compute different losses."""
     _, model = both()
     text = text_of(N_TOKENS)
-    found = pruning.ablate_each_head(model, text)
-    whole = pruning.Pass.of(model, text).loss
+    increases = pruning.ablate_each_head(model, text)
+    full = pruning.Pass.of(model, text).loss
     for head, loss in zip(MEASURED, hook_loop(), strict=True):
-        difference = abs(found[head] + whole - loss)
+        difference = abs(increases[head] + full - loss)
         if difference > EQUAL:
             raise NotMeasured(
                 f"without {Head(head[0], head[1]).label} the losses differ: {difference:.1e}."

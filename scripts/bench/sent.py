@@ -1,7 +1,7 @@
-"""What a view of the app sends to the browser, and the model and the texts it is made from.
+"""What a view of the app sends to the browser, and the model and the texts that it shows.
 
-The model is the random one of `compute`, of GPT-2 small's size; the texts are those of `common`.
-Widths and heights are those that the pages give a view at 1440 pixels.
+The model is the random one of `compute`, with the size of GPT-2 small; the texts are those of
+`common`. Widths and heights are those on the pages at 1,440 pixels.
 """
 
 import functools
@@ -16,20 +16,20 @@ from bench.common import text_of
 from mha_viz.model import Model
 from mha_viz.trace import Trace
 
-AT = (5, 1)  # the head that is looked at
+AT = (5, 1)  # the selected head
 LENGTHS = (16, 64, 256, 1024)
-ANY = 64  # tokens behind a view that is as large for any text
-FULL, HALF, THIRD = 1060, 520, 340  # pixels of a row, and of the columns it is cut into
-GIVEN = "numbers given"
+ANY = 64  # tokens of a view whose size does not depend on the text
+FULL, HALF, THIRD = 1060, 520, 340  # pixels of a row, and of its columns
+GIVEN = "random numbers"
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A figure as JSON, or the data of the component `part`; and what is shown of the text."""
+    """A figure as JSON, or the data of the component `part`; `shown` says how much of the text."""
 
     content: str
     width: int
-    height: int = 0  # a component finds its own
+    height: int = 0  # a component has its own
     shown: str = ""
     part: str = ""
 
@@ -41,10 +41,10 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A view of the app: `make` is told the tokens and does what the server does for it.
+    """A view of the app: `make` does the server's work for a number of tokens.
 
-    A view that takes at most so many tokens shows the first ones of a longer text; one that is
-    as large for `any_text` is made once.
+    A view with at most `most` tokens shows the start of a longer text. One whose size does not
+    depend on the text (`any_text`) is made once.
     """
 
     name: str
@@ -59,12 +59,12 @@ def figure(drawn: go.Figure, width: int, height: int, shown: str = "") -> Sent:
 
 
 def pooled(block: int) -> str:
-    """What a cell stands for, where it is not one pair of tokens."""
+    """What a cell stands for, unless it is one pair of tokens."""
     return f"cells of {block} × {block} tokens" if block > 1 else ""
 
 
 def some(n: int, of: int, what: str) -> str:
-    """How many of something are shown, where it is not all."""
+    """How many of something are shown, unless it is all."""
     return f"{n:,} of {of:,} {what}" if n < of else ""
 
 
@@ -75,7 +75,7 @@ def model() -> Model:
 
 @functools.cache
 def traced(n_tokens: int) -> Trace:
-    """The trace of a text of so many tokens, which every view finds there already."""
+    """The trace of a text of `n_tokens` tokens, shared by all views."""
     return model().trace(text_of(n_tokens))
 
 

@@ -1,4 +1,4 @@
-"""The app, started as a person starts it, on a free port; and what its page shows when drawn."""
+"""The app, started with `streamlit run` on a free port, and a test for when its page is drawn."""
 
 import os
 import socket
@@ -15,9 +15,9 @@ from bench.common import ROOT, NotMeasured
 PATIENCE = 120  # seconds
 MAP = ".st-key-head_map .hm image"
 IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
-# Waits for a heatmap that passes the test, decoded, and the same for STILL frames: what Streamlit
-# draws first is hidden, and is drawn again at its right size. Returns for how many milliseconds it
-# has been on the screen by then.
+# Waits for a heatmap that passes the test, is decoded, and stays the same for STILL frames, since
+# Streamlit first draws it hidden and then at its right size. Returns the milliseconds that it has
+# been on the screen by then.
 STILL = 6
 DRAWN = f"""async (passes) => {{
   const end = performance.now() + {1000 * PATIENCE};
@@ -39,7 +39,7 @@ DRAWN = f"""async (passes) => {{
     frames = now && now === last ? frames + 1 : 0;
     if (frames === 1) since = performance.now();
     last = now;
-    if (performance.now() > end) throw new Error("the heatmap did not come");
+    if (performance.now() > end) throw new Error("the heatmap did not appear");
   }}
   return performance.now() - since;
 }}"""
@@ -48,16 +48,14 @@ STREAMLIT = "from streamlit.web.cli import main\nmain(prog_name='streamlit')"
 
 @contextmanager
 def server(*options: str, before: str = "") -> Iterator[tuple[str, Path]]:
-    """Its address, as soon as the port answers, and its log.
+    """The address of a server, once its port answers, and its log.
 
     `options` go to `streamlit run`; the Python code `before` runs first in its process.
     """
     port = free_port()
     first = ["-c", f"{before}\n{STREAMLIT}"] if before else ["-m", "streamlit"]
-    command = [
-        sys.executable, *first, "run", "app.py", "--server.headless", "true",
-        "--server.port", str(port), *options,
-    ]  # fmt: skip
+    run = ["run", "app.py", "--server.headless", "true", "--server.port", str(port)]
+    command = [sys.executable, *first, *run, *options]
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         with log.open("wb") as out:
@@ -77,7 +75,7 @@ def server(*options: str, before: str = "") -> Iterator[tuple[str, Path]]:
 
 
 def environment() -> dict[str, str]:
-    """That of the person, without the limit to one thread that the other measurements need."""
+    """The environment of the user, without the limit to one thread of other measurements."""
     return {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
 
 
@@ -88,7 +86,7 @@ def free_port() -> int:
 
 
 def wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Returns when the port answers; raises NotMeasured when the server ends or says nothing."""
+    """Returns when the port answers. Raises NotMeasured if the server ends or does not answer."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and process.poll() is None:
         try:
@@ -96,5 +94,5 @@ def wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
             return
         except OSError:
             time.sleep(0.01)
-    said = log.read_text(encoding="utf-8", errors="replace")[-600:]
-    raise NotMeasured(f"the app did not start. It said:\n{said}")
+    output = log.read_text(encoding="utf-8", errors="replace")[-600:]
+    raise NotMeasured(f"the app did not start. Its output:\n{output}")

@@ -1,7 +1,7 @@
-"""A page in Chromium on which views are drawn one after the other, each by itself and timed.
+"""A page in Chromium on which views are drawn one after the other, alone, and timed.
 
-It has plotly.js and the components loaded, as the app's page has once something was drawn. The
-clock runs from the JSON until what was drawn has its images decoded and two frames have passed.
+plotly.js and the components are loaded, as on a page of the app that has drawn something before.
+The clock runs from the JSON until the images are decoded and two frames have passed.
 """
 
 from collections.abc import Mapping
@@ -71,7 +71,7 @@ const draw = (sent) => (sent.part ? drawPart : drawFigure)(sent);
 
 
 class Sheet:
-    """The page, in a context of its own."""
+    """The page, in a new context."""
 
     def __init__(self, browser: "Browser", folder: Path, parts: Mapping[str, "Part"]) -> None:
         from plotly.offline import get_plotlyjs
@@ -87,9 +87,9 @@ class Sheet:
             self.page.evaluate("([name, part]) => load(name, part)", [name, sides])
 
     def drawn(self, sent: Sent, repeats: int) -> list[float]:
-        """Milliseconds of each drawing, after one that does not count."""
-        given = {
-            "content": sent.content, "width": sent.width, "height": sent.height, "part": sent.part
-        }  # fmt: skip
-        self.page.evaluate("given => { window.given = given; }", given)
-        return [self.page.evaluate("draw(window.given)") for _ in range(repeats + 1)][1:]
+        """Milliseconds of each drawing, after a first one that does not count."""
+        keys = ("content", "width", "height", "part")
+        self.page.evaluate(
+            "sent => { window.sent = sent; }", {key: getattr(sent, key) for key in keys}
+        )
+        return [self.page.evaluate("draw(window.sent)") for _ in range(repeats + 1)][1:]

@@ -1,9 +1,9 @@
 """From `streamlit run app.py` to the first picture of the bundled model, in wall time.
 
-The clock starts with the server's process. As soon as its port answers, a page that was open and
-blank goes there, in a Chromium that was running, with an empty cache; the clock stops when the
-heatmap has been painted. Against it stands what no such app can do without:
-`python -c "import torch, streamlit"`. One more start, not timed, watches what the server imports.
+The clock starts with the server's process. As soon as its port answers, a blank page in a running
+Chromium with an empty cache opens it; the clock stops when the heatmap has been painted. The
+comparison is what every such app needs: `python -c "import torch, streamlit"`. One more start, not
+timed, watches whether the server imports transformers.
 """
 
 import subprocess
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import TYPE_CHECKING
 
-from bench.common import ROOT, WINDOW, Row, chromium, show
+from bench.common import ROOT, WINDOW, Row, chromium, factor, show
 from bench.server import DRAWN, IDLE, MAP, PATIENCE, environment, server
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ sys.meta_path.insert(0, Watch)
 
 
 def start(quick: bool) -> Iterator[Row]:
-    """One row: the picture may take 1.5 times the imports, and 2 seconds."""
+    """One row: the picture may take 1.5 times the imports plus 2 seconds."""
     imports, pictures = [], []
     with chromium() as browser:
         seen = imports_transformers(browser)
@@ -40,17 +40,19 @@ def start(quick: bool) -> Iterator[Row]:
         for _ in range(2 if quick else 7):
             imports.append(import_both())
             pictures.append(first_picture(browser))
-    least, picture = median(imports), median(pictures)
-    allowed = FACTOR * least + SECONDS
+    baseline, picture = median(imports), median(pictures)
+    limit = FACTOR * baseline + SECONDS
     yield Row(
-        "First picture after `streamlit run`", show(least, "s"), show(picture, "s"),
-        f"less {SECONDS:g} s: {show((picture - SECONDS) / least, '×')} as long",
-        f"{FACTOR:g} × + {SECONDS:g} s = {show(allowed, 's')} at most, without transformers",
-        picture <= allowed and not seen,
+        "First picture after `streamlit run`",
+        show(baseline, "s"),
+        show(picture, "s"),
+        f"{factor((picture - SECONDS) / baseline)} + {SECONDS:g} s",
+        f"at most {FACTOR:g}× + {SECONDS:g} s = {show(limit, 's')}, without transformers",
+        picture <= limit and not seen,
         "First picture: wall time from the start of the process until the heatmap is drawn in a "
         "running Chromium; against `import torch, streamlit`. The server "
-        f"{'imported' if seen else 'did not import'} transformers on the way.",
-    )  # fmt: skip
+        f"{'imported' if seen else 'did not import'} transformers.",
+    )
 
 
 def import_both() -> float:
@@ -74,7 +76,7 @@ def first_picture(browser: "Browser") -> float:
 
 
 def imports_transformers(browser: "Browser") -> bool:
-    """Whether the server has imported transformers when its page is drawn and at rest."""
+    """Whether the server has imported transformers by the time its page is drawn and idle."""
     page = browser.new_page()
     with server(before=WATCH) as (address, log):
         page.goto(address, timeout=1e3 * PATIENCE)

@@ -1,9 +1,8 @@
-"""Every view of the app on GPT-2 small's size: bytes, server time, and time until it is drawn.
+"""Every view of the app at GPT-2 small's size: bytes, server time, and drawing time.
 
-Beside them stand the views of BertViz and CircuitsVis that show the same. The table of all is
-printed by itself, before the one that all measurements share, where two goals are checked: no view
-sends more than 1.5 MB, and the lines of 256 tokens are drawn in a tenth of the time that BertViz's
-head_view takes for 128.
+The views of BertViz and CircuitsVis that show the same are beside them. The table is printed before
+the table of all measurements, which has two goals: no view sends more than 1.5 MB, and the lines of
+256 tokens are drawn in a tenth of the time that BertViz's head_view takes for 128.
 """
 
 import sys
@@ -30,17 +29,18 @@ SLOW = 1.0  # seconds; a view that takes longer is timed once
 QUICK = (16, LINES_T)
 NOTE = (
     "Sent: the figure's JSON, the component's data, or the HTML that a notebook gets, before "
-    "compression. Server: CPU time with one thread, from a trace that is there; “numbers given” "
-    "leaves out what the page computed them in. Drawn: ours from the JSON until images are decoded "
-    "and two frames have passed, in a page that has drawn before; BertViz and CircuitsVis from the "
-    "start of their page until all marks are there and two frames have passed. BertViz's head_view "
-    "draws every weight of 12 heads; our lines are the strongest, as many as the table says."
+    "compression. Server: CPU time with one thread, from an existing trace; “random numbers” take "
+    "the place of results that the page computes for minutes. Drawn: ours from the JSON until "
+    "images are decoded and two frames have passed, in a page that has drawn before; BertViz and "
+    "CircuitsVis from the start of their page until all marks exist and two frames have passed. "
+    "BertViz's head_view draws every weight of 12 heads; our lines are the strongest ones, as many "
+    "as the table says."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the table; times are milliseconds, and None where a view was not drawn."""
+    """A line of the table; times are in milliseconds, `drawn` is None if it was not drawn."""
 
     name: str
     T: str
@@ -52,32 +52,29 @@ class Line:
 
 
 def views(quick: bool) -> Iterator[Row]:
-    """The table of all views, printed; and a row for each of the two goals."""
+    """Prints the table of all views; yields a row for each of the two goals."""
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         lines = list(_printed(_measured(browser, Path(folder), quick)))
     most = max((line for line in lines if line.ours), key=lambda line: line.n_bytes)
-    yield Row(
-        "The largest of all views, sent", "", show(most.n_bytes / 1e3, "kB"), "",
-        f"{LIMIT / 1e3:,.0f} kB at most", most.n_bytes <= LIMIT,
-        f"The largest view is “{most.name}” at T = {most.T}.",
-    )  # fmt: skip
+    sent, goal = show(most.n_bytes / 1e3, "kB"), f"at most {LIMIT / 1e3:,.0f} kB"
+    note = f"The largest view is “{most.name}” at T = {most.T}."
+    yield Row("The largest view, sent", "", sent, "", goal, most.n_bytes <= LIMIT, note)
     theirs = _drawn(lines, "BertViz head_view", THEIRS_T)
-    yield at_least(
-        f"Lines at T = {LINES_T}, drawn; BertViz's head_view at T = {THEIRS_T}",
-        theirs, _drawn(lines, "Lines", LINES_T), 10, "ms", NOTE,
-    )  # fmt: skip
+    ours = _drawn(lines, "Lines", LINES_T)
+    what = f"Lines at T = {LINES_T}, drawn; BertViz's head_view at T = {THEIRS_T}"
+    yield at_least(what, theirs, ours, 10, "ms", NOTE)
 
 
 def _drawn(lines: Sequence[Line], name: str, T: int) -> float:
-    found = next(line.drawn for line in lines if (line.name, line.T) == (name, str(T)))
-    if found is None:
+    drawn = next(line.drawn for line in lines if (line.name, line.T) == (name, str(T)))
+    if drawn is None:
         raise NotMeasured(f"{name} was not drawn at T = {T}.")
-    return found
+    return drawn
 
 
 def _measured(browser: "Browser", folder: Path, quick: bool) -> Iterator[Line]:
-    # Here, so that no other measurement runs beside all of Streamlit. The components come first:
-    # they are recorded while they are imported.
+    # Imported here, so that other measurements run without Streamlit. The components come first,
+    # because they are recorded while they are imported.
     from bench import components, explore, lessons, peers
     from bench.sent import LENGTHS
     from bench.sheet import Sheet
@@ -88,17 +85,16 @@ def _measured(browser: "Browser", folder: Path, quick: bool) -> Iterator[Line]:
         explore.ATTENTION[1]: (peers.ATTENTION_PATTERN,),
         components.LINES: (peers.HEAD_VIEW,),
     }
-    for view in (
-        *explore.ATTENTION, components.STRIP, components.LINES, *explore.HEAD, *explore.REST,
-        components.BOARD, *lessons.LESSONS,
-    ):  # fmt: skip
+    parts = components.STRIP, components.LINES
+    rest = *explore.HEAD, *explore.REST, components.BOARD, *lessons.LESSONS
+    for view in (*explore.ATTENTION, *parts, *rest):
         yield from _of_view(view, sheet, QUICK if quick else LENGTHS, 1 if quick else 3)
         for peer in beside.get(view, ()):
             yield from _of_peer(peer, browser, folder, quick)
 
 
 def _of_view(view: "Shown", sheet: "Sheet", lengths: Sequence[int], repeats: int) -> Iterator[Line]:
-    """A line for each length; those beyond what the view takes share one."""
+    """A line for each length; lengths beyond the view's limit share one."""
     from bench.sent import ANY
 
     print(f"measuring views: {view.name} …", file=sys.stderr, flush=True)
@@ -108,15 +104,15 @@ def _of_view(view: "Shown", sheet: "Sheet", lengths: Sequence[int], repeats: int
         of = [T for T in lengths if min(T, view.most) == n]
         sent, server = _made(lambda n=n: view.make(n), repeats)
         drawn = median(sheet.drawn(sent, repeats))
-        first = f"the first {n:,} tokens at most" if n < of[-1] and not view.any_text else ""
+        first = f"at most the first {n:,} tokens" if n < of[-1] and not view.any_text else ""
         shown = ", ".join(filter(None, (first, sent.shown)))
         T = "any" if view.any_text else ", ".join(map(str, of))
         yield Line(view.name, T, shown, sent.n_bytes, server, drawn)
 
 
 def _made(make: Callable[[], "Sent"], repeats: int) -> tuple["Sent", float]:
-    """What is sent, and the median CPU milliseconds of making it; what is slow is timed once."""
-    sent = make()  # leaves behind what the others find there: traces, and the model itself
+    """What is sent, and the median CPU milliseconds of making it; a slow view is timed once."""
+    sent = make()  # fills the caches that the views share: traces, and the model itself
     times: list[float] = []
     while len(times) < repeats and sum(times) < SLOW:
         begun = time.process_time()
@@ -131,15 +127,13 @@ def _of_peer(peer: "Peer", browser: "Browser", folder: Path, quick: bool) -> Ite
     lengths = peers.LENGTHS
     if quick:
         lengths = (THEIRS_T,) if peer is peers.HEAD_VIEW else lengths[:1]
-    for size in peers.found(peer, lengths, browser, folder):
-        yield Line(
-            peer.name, str(size.n_tokens), size.why or peer.shown, size.n_bytes, size.made,
-            size.drawn, ours=False,
-        )  # fmt: skip
+    for size in peers.measure(peer, lengths, browser, folder):
+        shown, T = size.why or peer.shown, str(size.n_tokens)
+        yield Line(peer.name, T, shown, size.n_bytes, size.made, size.drawn, ours=False)
 
 
 def _printed(lines: Iterator[Line]) -> Iterator[Line]:
-    """The same lines, each printed as it comes."""
+    """The same lines, each printed when it arrives."""
     print("| View | T | Shown | Sent | Server | Drawn |")
     print("|---|---:|---|---:|---:|---:|")
     for line in lines:
