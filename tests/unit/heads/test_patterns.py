@@ -38,7 +38,7 @@ HARMONIC = float(np.mean(1 / np.arange(2, T + 1)))  # the mean of 1 / (i + 1) ov
 
 
 @pytest.mark.parametrize(
-    ("measure", "identity", "previous", "sink", "uniform"),
+    ("measure", "identity", "previous", "sink", "spread"),
     [
         (patterns.previous_token, 0, 1, 1 / (T - 1), HARMONIC),
         (patterns.first_token, 0, 1 / (T - 1), 1, HARMONIC),
@@ -51,9 +51,9 @@ HARMONIC = float(np.mean(1 / np.arange(2, T + 1)))  # the mean of 1 / (i + 1) ov
         (lambda pattern: patterns.syntactic_by_offset(targets(pattern)), 0, 0, 0, 0),
     ],
 )
-def test_a_measure_on_known_patterns(measure, identity, previous, sink, uniform) -> None:
+def test_a_measure_on_known_patterns(measure, identity, previous, sink, spread) -> None:
     found = [measure(pattern) for pattern in (IDENTITY, PREVIOUS, SINK, uniform())]
-    assert found == pytest.approx([identity, previous, sink, uniform], abs=1e-6)
+    assert found == pytest.approx([identity, previous, sink, spread], abs=1e-6)
 
 
 def test_row_0_never_counts_even_when_it_is_asked_for() -> None:
