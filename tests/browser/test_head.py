@@ -78,7 +78,7 @@ PHONE_DARK = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
 
 @pytest.mark.parametrize("tab", [PHONE_DARK], indirect=True, ids=["phone"])
 @pytest.mark.parametrize("part", PARTS)
-def test_every_part_draws_on_a_phone_from_a_link_and_asks_nobody(tab: Head, part: str) -> None:
+def test_every_tab_draws_on_a_phone_from_a_link_and_asks_nobody(tab: Head, part: str) -> None:
     tab.look(look=part, token="14", key="5", direction="horizontal", sink_as="log scale")
     assert tab.page.locator(".stException, [data-testid=stAlertContentError]").count() == 0
     assert tab.page.evaluate(
@@ -89,7 +89,7 @@ def test_every_part_draws_on_a_phone_from_a_link_and_asks_nobody(tab: Head, part
         assert chart.get_attribute("aria-label")
 
 
-def test_a_press_on_a_cell_chooses_query_and_key(tab: Head) -> None:
+def test_a_click_on_a_cell_selects_query_and_key(tab: Head) -> None:
     tab.look(look="Why this weight")
     tab.press("why_weights", 4, 13)
     expect(tab.page.locator(".score")).to_contain_text("·the13 on ·princess4", timeout=10_000)
@@ -100,7 +100,7 @@ def test_a_press_on_a_cell_chooses_query_and_key(tab: Head) -> None:
     expect(tab.page.locator(".score")).to_contain_text("masked, weight 0", timeout=10_000)
 
 
-def test_a_press_on_a_rung_chooses_its_key_and_the_ring_follows(tab: Head) -> None:
+def test_a_click_on_a_bar_selects_its_key_and_the_frame_follows(tab: Head) -> None:
     tab.look(look="Why this weight")
     ring = ".st-key-why_masked .mha-viz-marks > div:last-child"
     expect(tab.page.locator(ring)).to_be_visible(timeout=10_000)
@@ -127,7 +127,7 @@ def test_a_tooltip_names_both_tokens(tab: Head) -> None:
     expect(tab.page.locator("#mha-viz-tip")).to_contain_text("from ·the (13)to   ·the (3)")
 
 
-def test_a_pair_that_was_pressed_stands_in_the_fields_and_survives_a_reload(tab: Head) -> None:
+def test_a_clicked_pair_fills_the_inputs_and_survives_a_reload(tab: Head) -> None:
     tab.look(look="Why this weight", token="16", key="7")
     tab.press("why_masked", 2, 5)
     expect(tab.page.locator(".score")).to_contain_text("·a5 on ·gave2", timeout=10_000)
@@ -140,7 +140,7 @@ def test_a_pair_that_was_pressed_stands_in_the_fields_and_survives_a_reload(tab:
 # --- lines ----------------------------------------------------------------------------------------
 
 
-def test_a_token_that_is_pointed_at_lights_up_without_the_server(tab: Head) -> None:
+def test_a_token_under_the_pointer_is_highlighted_without_the_server(tab: Head) -> None:
     frames: list[object] = []
     tab.page.on(
         "websocket", lambda socket: socket.on("framesent", lambda frame: frames.append(frame))
@@ -171,7 +171,7 @@ def test_a_token_that_is_pointed_at_lights_up_without_the_server(tab: Head) -> N
     assert frames == []
 
 
-def test_the_keyboard_moves_the_lit_token_and_pins_it(tab: Head) -> None:
+def test_the_keyboard_moves_the_highlight_and_pins_it(tab: Head) -> None:
     tab.look(look="Lines")
     stage = tab.page.locator(".lines .stage")
     sentence = tab.page.locator(".lines .sentence")
@@ -191,7 +191,7 @@ def test_the_keyboard_moves_the_lit_token_and_pins_it(tab: Head) -> None:
     expect(sentence).to_contain_text("·princess4 is looked at by")
 
 
-def test_a_press_pins_and_another_lets_go(tab: Head) -> None:
+def test_a_click_pins_a_token_and_another_releases_it(tab: Head) -> None:
     tab.look(look="Lines")
     tab.token(9, 17)
     box = tab.page.locator(".lines .stage").bounding_box()
@@ -241,7 +241,7 @@ def test_eight_heads_of_256_tokens_say_how_much_is_drawn(
     )
 
 
-def test_a_full_context_says_what_is_left_out(tab: Head, bundled: Model) -> None:
+def test_a_full_context_says_what_is_drawn(tab: Head, bundled: Model) -> None:
     tab.look(
         look="Lines", text=long_text(bundled, 1024), beside=EIGHT, most="8", threshold="0.0"
     )  # fmt: skip
@@ -250,7 +250,7 @@ def test_a_full_context_says_what_is_left_out(tab: Head, bundled: Model) -> None
     expect(tab.page.locator(".lines .sentence")).to_contain_text("looks at")
 
 
-def test_the_picture_can_be_taken_away_with_its_words_as_words(tab: Head, tmp_path: Path) -> None:
+def test_the_drawing_can_be_saved_with_its_tokens_as_text(tab: Head, tmp_path: Path) -> None:
     tab.look(look="Lines", text="<b>&amp; the king and the king", threshold="0.01")
     for form in ("PNG", "SVG"):
         with tab.page.expect_download() as taken:
@@ -264,7 +264,7 @@ def test_the_picture_can_be_taken_away_with_its_words_as_words(tab: Head, tmp_pa
     assert len(list(root.iter("{http://www.w3.org/2000/svg}path"))) > 2
 
 
-def test_one_press_on_a_cell_is_one_step_back(tab: Head) -> None:
+def test_one_click_on_a_cell_is_one_step_back(tab: Head) -> None:
     tab.look()
     for key, query in ((3, 12), (2, 14), (9, 9)):
         tab.press("why_scores", key, query)

@@ -35,7 +35,7 @@ def _here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("text", [DEFAULT, "a", "<b>&amp; $x$ *a* [b](http://c.d) né\t\n"])
-def test_every_part_shows_every_text_from_a_link(part: str, text: str) -> None:
+def test_every_tab_shows_every_text_from_a_link(part: str, text: str) -> None:
     test = page(look=part, text=text)
     assert not test.exception
     assert not test.error
@@ -43,14 +43,14 @@ def test_every_part_shows_every_text_from_a_link(part: str, text: str) -> None:
     assert "<b>&amp; $x$" not in html(test)
 
 
-def test_a_part_that_is_not_there_gets_a_word() -> None:
+def test_an_unknown_tab_in_a_link_gets_a_warning() -> None:
     test = page(look="Nonsense")
     assert "The link's value look = Nonsense" in said(test)
     assert len(figures(test)) == 5
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_link_that_fits_gets_no_word(part: str) -> None:
+def test_a_valid_link_gets_no_warning(part: str) -> None:
     test = page(
         look=part, key="3", token="9", elements="by magnitude", threshold="0.2", most="2",
         direction="horizontal", sink_as="log scale", beside=["L0H1", "L1H2"],
@@ -60,7 +60,7 @@ def test_a_link_that_fits_gets_no_word(part: str) -> None:
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_head_that_was_taken_out_is_said(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pruned_head_is_reported(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from mha_viz.app.pages import head as parts
 
     monkeypatch.setattr(parts, "kept_heads", lambda *_: [1, 2])
@@ -72,7 +72,7 @@ def test_a_head_that_was_taken_out_is_said(part: str, monkeypatch: pytest.Monkey
 # --- why this weight ------------------------------------------------------------------------------
 
 
-def test_the_pair_of_the_link_is_taken_apart(bundled: Model) -> None:
+def test_score_and_weight_are_those_of_the_pair_in_the_link(bundled: Model) -> None:
     trace = bundled.trace(DEFAULT)
     test = page(token="14", key="5", at=AT)
     found = dot_product.dot_product(trace, 3, 0, 14, 5)
@@ -88,7 +88,7 @@ def test_the_pair_of_the_link_is_taken_apart(bundled: Model) -> None:
     assert test.number_input(key="key").value == 5
 
 
-def test_without_a_key_the_strongest_is_taken(bundled: Model) -> None:
+def test_without_a_key_the_strongest_is_shown(bundled: Model) -> None:
     trace = bundled.trace(DEFAULT)
     test = page(at=AT)
     last = trace.n_tokens - 1
@@ -98,7 +98,7 @@ def test_without_a_key_the_strongest_is_taken(bundled: Model) -> None:
     assert test.number_input(key="key").value is None
 
 
-def test_a_key_beyond_the_query_is_masked_and_said_so(bundled: Model) -> None:
+def test_a_key_after_the_query_is_shown_as_masked(bundled: Model) -> None:
     test = page(token="3", key="9", at=AT)
     assert "masked, weight <b>0</b>" in html(test)
     score = dot_product.softmax_row(bundled.trace(DEFAULT), 3, 0, 3).scores[9]
@@ -107,7 +107,7 @@ def test_a_key_beyond_the_query_is_masked_and_said_so(bundled: Model) -> None:
     )
 
 
-def test_by_size_the_largest_product_comes_first(bundled: Model) -> None:
+def test_by_magnitude_the_largest_product_comes_first(bundled: Model) -> None:
     found = dot_product.dot_product(bundled.trace(DEFAULT), 3, 0, 16, 7)
     test = page(key="7", at=AT, elements="by magnitude")
     labels = figures(test)[0]["layout"]["xaxis"]["ticktext"]
@@ -118,7 +118,7 @@ def test_by_size_the_largest_product_comes_first(bundled: Model) -> None:
     )
 
 
-def test_a_query_that_is_typed_is_pinned_for_all_pages() -> None:
+def test_a_typed_query_is_the_selected_token_of_every_page() -> None:
     test = page(at=AT)
     seen = component(test, "strip")["ack"]
     test.number_input(key="query").set_value(4).run()
@@ -136,18 +136,18 @@ def test_a_key_of_another_text_is_forgotten() -> None:
     assert test.number_input(key="key").value is None
 
 
-def test_a_key_survives_another_part() -> None:
+def test_a_key_survives_a_visit_to_another_tab() -> None:
     test = page(key="12", at=AT)
     test.segmented_control(key="look").set_value("Lines").run()
     test.segmented_control(key="look").set_value("Why this weight").run()
     assert component(test, "cells")["key"] == 12
 
 
-def test_a_key_that_is_not_there_gets_a_word() -> None:
+def test_an_unknown_key_in_a_link_gets_a_warning() -> None:
     assert "The link's value key = 99" in said(page(key="99"))
 
 
-def test_a_press_on_a_pooled_cell_finds_the_strongest_pair_in_it() -> None:
+def test_a_click_on_a_pooled_cell_finds_its_largest_pair() -> None:
     matrix = np.zeros((12, 12), dtype=np.float32)
     matrix[6, 5], matrix[7, 4] = 2.0, -3.0
     matrix[matrix == 0] = np.nan
@@ -156,7 +156,7 @@ def test_a_press_on_a_pooled_cell_finds_the_strongest_pair_in_it() -> None:
     assert cells.largest_in_block(matrix, 6, 5, 1) == (6, 5)
 
 
-def test_the_whole_of_a_long_text_is_shown_and_what_a_cell_is_said(bundled: Model) -> None:
+def test_a_long_text_is_pooled_and_the_page_says_how(bundled: Model) -> None:
     text = " king" * 600
     T = bundled.trace(text).n_tokens
     assert T >= 600
@@ -166,7 +166,7 @@ def test_the_whole_of_a_long_text_is_shown_and_what_a_cell_is_said(bundled: Mode
     assert component(test, "cells")["block"] == 3
 
 
-def test_a_part_zoomed_into_is_named_and_can_be_left() -> None:
+def test_a_zoom_is_named_and_can_be_reset() -> None:
     test = page(window="4-9-0-6", at=AT)
     assert any("Showing queries 4 to 8 and keys 0 to 5" in c.value for c in test.caption)
     next(b for b in test.button if b.label == "Reset zoom").click().run()
@@ -176,7 +176,7 @@ def test_a_part_zoomed_into_is_named_and_can_be_left() -> None:
 # --- lines ----------------------------------------------------------------------------------------
 
 
-def test_lines_are_the_weights_of_the_heads_named(bundled: Model) -> None:
+def test_lines_are_the_weights_of_the_named_heads(bundled: Model) -> None:
     trace = bundled.trace(DEFAULT)
     test = page(look="Lines", at=AT, beside=["L0H1", "L1H2"], threshold="0.1", most="2")
     sent = component(test, "lines")
@@ -192,21 +192,21 @@ def test_lines_are_the_weights_of_the_heads_named(bundled: Model) -> None:
     assert f"{n} lines." in html(test)
 
 
-def test_all_heads_of_the_layer_are_one_press_away() -> None:
+def test_all_heads_of_the_layer_are_one_click_away() -> None:
     test = page(look="Lines", at="L2H4")
     next(b for b in test.button if b.label == "Show all heads of layer 2").click().run()
     names = [head["name"] for head in component(test, "lines")["heads"]]
     assert names == ["L2 H4", *[f"L2 H{h}" for h in (0, 1, 2, 3, 5)]]
 
 
-def test_no_line_above_the_threshold_is_said() -> None:
+def test_a_threshold_that_no_weight_reaches_breaks_nothing() -> None:
     test = page(look="Lines", at="L0H0", threshold="1.0", text="one two three")
     sent = component(test, "lines")
     assert len(unpacked(sent["heads"][0]["lines"])) <= 1  # the first token looks at itself alone
     assert not test.exception
 
 
-def test_too_many_lines_are_capped_with_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_lines_are_capped_with_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "MOST_LINES", 10)
     test = page(look="Lines", at=AT, threshold="0.0", most="8")
     sent = component(test, "lines")
@@ -214,7 +214,7 @@ def test_too_many_lines_are_capped_with_a_word(monkeypatch: pytest.MonkeyPatch) 
     assert re.search(r"\d+ weights qualify. Showing the 10 largest, down to 0\.\d\d", said(test))
 
 
-def test_at_rest_the_strongest_are_drawn_and_the_page_says_so(
+def test_at_rest_only_the_strongest_lines_are_drawn_and_the_page_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(lines, "MOST_AT_REST", 12)
@@ -227,7 +227,7 @@ def test_at_rest_the_strongest_are_drawn_and_the_page_says_so(
     assert "of which the 12 strongest are drawn until a token is highlighted" in html(test)
 
 
-def test_the_table_says_the_same_as_the_lines(bundled: Model) -> None:
+def test_the_table_has_the_weights_of_the_lines(bundled: Model) -> None:
     pattern = bundled.trace(DEFAULT).pattern(3, 0)
     frame = page(look="Lines", at=AT).dataframe[0].value
     best = pattern[1:].max()
@@ -245,7 +245,7 @@ def test_the_payload_grows_with_the_text_and_not_with_its_square() -> None:
     assert sizes[1] < 4.5 * sizes[0]
 
 
-def test_the_pinned_token_of_the_link_is_lit_on_its_side() -> None:
+def test_the_token_of_the_link_is_highlighted_on_its_side() -> None:
     assert component(page(look="Lines"), "lines")["pinned"] is None
     sent = component(page(look="Lines", token="5", side="key"), "lines")
     assert sent["pinned"] == {"at": 5, "side": "key"}
@@ -279,7 +279,7 @@ def test_the_tokens_that_a_head_raises_are_those_of_its_direct_effect(bundled: M
     assert f"{found[worst] - found.mean():+.3f}" in lowered
 
 
-def test_long_work_waits_to_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_work_waits_for_a_click(monkeypatch: pytest.MonkeyPatch) -> None:
     from mha_viz.app.work import progress
 
     monkeypatch.setattr(progress, "MULTIPLY_ADDS", 1.0)
@@ -289,7 +289,7 @@ def test_long_work_waits_to_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> Non
     assert any(alt.startswith("Tokens raised") for alt in alts(test))
 
 
-def test_the_lines_can_be_taken_away_with_their_numbers(bundled: Model) -> None:
+def test_the_lines_can_be_exported_with_their_data(bundled: Model) -> None:
     test = page(look="Lines", at=AT, beside="L0H1", most="1", threshold="0.2")
     assert "lines" not in test.session_state["pictures"]
     test.toggle(key="export").set_value(True).run()
@@ -312,7 +312,7 @@ def test_the_lines_can_be_taken_away_with_their_numbers(bundled: Model) -> None:
 
 
 @pytest.mark.parametrize("way", ["raw", "log scale"])
-def test_where_nothing_is_hidden_that_is_said(way: str, bundled: Model) -> None:
+def test_modes_that_hide_nothing_say_so(way: str, bundled: Model) -> None:
     test = page(look="Sink", at=AT, sink_as=way)
     share = dot_product.share_of_first(bundled.trace(DEFAULT).pattern(3, 0))
     assert "<dt>hidden here</dt><dd>nothing</dd>" in html(test)
@@ -320,7 +320,7 @@ def test_where_nothing_is_hidden_that_is_said(way: str, bundled: Model) -> None:
 
 
 @pytest.mark.parametrize("way", ["first token hidden", "hidden, renormalised"])
-def test_the_share_that_is_hidden_is_printed(way: str, bundled: Model) -> None:
+def test_modes_that_hide_the_first_token_say_how_much_it_had(way: str, bundled: Model) -> None:
     pattern = bundled.trace(DEFAULT).pattern(3, 0)
     test = page(look="Sink", at=AT, sink_as=way)
     share = pattern[1:, 0].mean()
@@ -331,7 +331,7 @@ def test_the_share_that_is_hidden_is_printed(way: str, bundled: Model) -> None:
     assert any(f"is {rest.max():.3g}, from" in alt for alt in alts(test))
 
 
-def test_value_weighted_sinks_are_drawn_to_their_own_scale(bundled: Model) -> None:
+def test_value_weighted_attention_has_a_colour_scale_of_its_own(bundled: Model) -> None:
     trace = bundled.trace(DEFAULT)
     moved = trace.pattern(3, 0) * logit_attribution.value_norms(bundled, trace, 3, 0)
     test = page(look="Sink", at=AT, sink_as="value-weighted")
