@@ -4,13 +4,13 @@ A bug replaces the same line in every layer of a GPT-2, as if the module were wr
 weights stay the same.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from mha_viz.attention import MultiHeadAttention, causal_mask, masked_softmax, repeat_heads
+from mha_viz.callbacks import OnLayer
 from mha_viz.errors import ShapeError
 from mha_viz.network import Network
 
@@ -101,7 +101,7 @@ def run_with_bug(
     bug: str | None,
     layer: int,
     *,
-    on_layer: Callable[[int], None] | None = None,
+    on_layer: OnLayer | None = None,
 ) -> Run:
     """Runs the network on ids `[1, T]` with the bug in every layer; None is the correct network.
 

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from mha_viz import reference
 from mha_viz.attention import MultiHeadAttention, causal_mask, head_width, merge_heads, repeat_heads
+from mha_viz.callbacks import OnProgress
 from mha_viz.lessons import flash
 from mha_viz.lessons.walkthrough import random_layer
 from mha_viz.reference import head_by_head
@@ -59,7 +60,7 @@ def compare(
     attention: MultiHeadAttention,
     x: Tensor,
     *,
-    on_progress: Callable[[float], object] = lambda share: None,
+    on_progress: OnProgress = lambda share: None,
 ) -> tuple[Comparison, ...]:
     """Compares each implementation with `attention.explicit` on `x` `[B, T, C]`.
 

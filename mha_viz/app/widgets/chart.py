@@ -80,6 +80,16 @@ def square(figure: go.Figure, key: str, alt: str) -> None:
         chart(figure, key=key, alt=alt, height="stretch")
 
 
+def proportioned(figure: go.Figure, ratio: str, *, key: str, **options: Any) -> None:
+    """A figure that keeps its `ratio` of width to height ("16 / 9") on any screen.
+
+    The other arguments are those of `chart`.
+    """
+    st.html(f"<style>.st-key-{key}_box {{ aspect-ratio: {ratio}; }}</style>")
+    with st.container(key=f"{key}_box", height="stretch"):
+        chart(figure, key=key, height="stretch", **options)
+
+
 def record_source(text: str, facts: Mapping[str, object]) -> None:
     """Records what the figures of this run show, if not the sidebar's model and text."""
     st.session_state["recorded_source"] = (text, dict(facts))

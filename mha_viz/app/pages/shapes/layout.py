@@ -6,7 +6,7 @@ import streamlit as st
 from mha_viz.app.view import View
 from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption
-from mha_viz.app.widgets.chart import chart
+from mha_viz.app.widgets.chart import proportioned
 from mha_viz.app.widgets.choices import number_input, segmented_control
 from mha_viz.app.widgets.tables import facts
 from mha_viz.export import Table
@@ -100,17 +100,15 @@ def _storage(view: View, layout: Layout, cell: tuple[int, int, int]) -> None:
         layout.cells, layout.storage, layout.axes, view.theme, selected=cell, sizes=view.sizes
     )
     (x0, x1), (y1, y0) = figure.layout.xaxis.range, figure.layout.yaxis.range
-    st.html(f"<style>:root {{ --storage: {x1 - x0:.2f} / {y1 - y0:.2f}; }}</style>")
-    with st.container(key="storage_box", height="stretch"):
-        chart(
-            figure,
-            key="storage",
-            height="stretch",
-            on_select=_select_clicked_cell,
-            selection_mode="points",
-            alt=_address_sentence(layout, cell),
-            table=lambda: _address_table(layout),
-        )
+    proportioned(
+        figure,
+        f"{x1 - x0:.2f} / {y1 - y0:.2f}",
+        key="storage",
+        on_select=_select_clicked_cell,
+        selection_mode="points",
+        alt=_address_sentence(layout, cell),
+        table=lambda: _address_table(layout),
+    )
 
 
 def _address_table(layout: Layout) -> Table:

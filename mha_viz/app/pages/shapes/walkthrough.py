@@ -10,7 +10,7 @@ from mha_viz.app.messages import problem
 from mha_viz.app.view import View
 from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption
-from mha_viz.app.widgets.chart import chart
+from mha_viz.app.widgets.chart import chart, proportioned
 from mha_viz.app.widgets.choices import number_input, segmented_control
 from mha_viz.app.widgets.download_buttons import download_matrix
 from mha_viz.app.widgets.selection import n_first_tokens, selected_index
@@ -172,15 +172,13 @@ def _drawing(view: View, walk: Walkthrough, at: int) -> None:
     )
     ratio = figure.layout.yaxis.range[0] / figure.layout.xaxis.range[1]
     # At the usual width of 1,060 pixels, with the margins that the figure keeps for its labels.
-    st.html(f"<style>:root {{ --shape: 1060 / {60 + 988 * ratio:.0f}; }}</style>")
-    with st.container(key="shape_box", height="stretch"):
-        chart(
-            figure,
-            key="shape",
-            height="stretch",
-            alt=f"{lesson.title}: a tensor of shape {sizes}.",
-            table=lambda: (["axis", "size"], [[name, n] for name, n in axes]),
-        )
+    proportioned(
+        figure,
+        f"1060 / {60 + 988 * ratio:.0f}",
+        key="shape",
+        alt=f"{lesson.title}: a tensor of shape {sizes}.",
+        table=lambda: (["axis", "size"], [[name, n] for name, n in axes]),
+    )
 
 
 def _explanation(walk: Walkthrough, at: int) -> None:

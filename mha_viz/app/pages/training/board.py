@@ -14,7 +14,7 @@ from mha_viz.app.pages.training.summaries import Report
 from mha_viz.app.view import View
 from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption
-from mha_viz.app.widgets.chart import chart, record_source
+from mha_viz.app.widgets.chart import chart, proportioned, record_source
 from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.work import jobs
 from mha_viz.app.work.jobs import Job
@@ -185,17 +185,14 @@ def _patterns(view: View, plan: Plan, reports: Sequence[Report]) -> None:
     )
     figure = pattern_mosaic(by_model, plan.sample, view.theme, sizes=view.sizes)
     # With Plotly's own constraint, square cells sometimes shrank when they were drawn again.
-    shape = f"aspect-ratio: {figure.layout.width} / {figure.layout.height}"
-    st.html(f"<style>.st-key-train_triangles {{ {shape} }}</style>")
-    with st.container(key="train_triangles"):
-        chart(
-            figure,
-            key="train_patterns",
-            name="training patterns",
-            height="stretch",
-            table=lambda: (summaries.WEIGHTS_HEADER, summaries.weight_rows(by_model, plan.sample)),
-            alt=f"Patterns of every head on {plan.sample!r}, held-out text, after {step:,} steps.",
-        )
+    proportioned(
+        figure,
+        f"{figure.layout.width} / {figure.layout.height}",
+        key="train_patterns",
+        name="training patterns",
+        table=lambda: (summaries.WEIGHTS_HEADER, summaries.weight_rows(by_model, plan.sample)),
+        alt=f"Patterns of every head on {plan.sample!r}, held-out text, after {step:,} steps.",
+    )
 
 
 def _loss_table(plan: Plan, curves: Sequence[LossCurve], reports: Sequence[Report]) -> None:
