@@ -206,8 +206,8 @@ def _change_map(view: View, other: OtherSide, change: Change) -> None:
     blank = " Ablated heads are blank." if other.ablated else ""
     caption(
         "Change of each head",
-        f"Rows: layers. Columns: heads. Colour runs from 0 to {top:.2f}. Values: "
-        f"{compare.DISTANCE}.{blank} Click a cell to select the head.",
+        "How far its pattern differs between the two sides. Rows: layers. Columns: heads. Colour "
+        f"runs from 0 to {top:.2f}.{blank} Click a cell to select the head.",
     )
     selectable_head_map(
         view,
@@ -229,6 +229,7 @@ def _most_changed(change: Change) -> None:
         for head in heads:
             if np.isfinite(distance[head]):
                 head_button(head, distance[head], key=f"change {head.key}")
+    explained.note(f"Change: {compare.DISTANCE}.")
     columns = ["distance", "weight on unaligned keys before", "weight on unaligned keys after"]
     table = head_table(columns, distance, change.elsewhere_a, change.elsewhere_b)
     download_table("change.csv", *table)

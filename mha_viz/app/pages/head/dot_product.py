@@ -87,8 +87,8 @@ def _product(view: View, product: DotProduct, query: int, key: int) -> None:
     caption(
         "Element by element",
         f"Each column is one of d_h = {len(product.q)} elements. Blue: negative. Orange: positive. "
-        f"Colours reach ±{top:.3g} for q and k, ±{top_product:.3g} for q × k. The line is the "
-        f"running sum of the products; {largest}.",
+        f"Colours: ±{top:.3g} for q and k, ±{top_product:.3g} for q × k. Line: running sum of the "
+        f"products; {largest}.",
     )
     table = _product_table(product, order)
     chart(

@@ -92,8 +92,7 @@ def _value_weighted_map(view: View) -> None:
     top = float(np.nanmax(values))
     caption(
         "Value-weighted ‖α f(x)‖",
-        "Each cell is weight × norm of the key's transformed value. "
-        f"Colour: √ of this product, up to {top:.3g}.",
+        f"Each weight times ‖f(x)‖ of its key. Colour: √, up to {top:.3g}.",
     )
     figure = map_figure(view, "value-weighted", values, top=top)
     alt = f"Value-weighted attention of {view.at.label}: the largest is {top:.3g}."
