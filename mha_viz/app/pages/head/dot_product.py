@@ -19,7 +19,7 @@ from mha_viz.app.pages.head.maps import (
 )
 from mha_viz.app.view import View
 from mha_viz.app.widgets import explained
-from mha_viz.app.widgets.caption import caption
+from mha_viz.app.widgets.caption import caption, metrics
 from mha_viz.app.widgets.chart import chart, square
 from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.download_buttons import download_table
@@ -75,7 +75,7 @@ def _pair(view: View, row: Row, key: int) -> None:
         of_keys = f"rank {rank:,} of {n_keys:,} keys" if n_keys > 1 else "the only key"
         result = f"score {score}, weight <b>{row.weights[key]:.4f}</b>, {of_keys}."
     pair = f"{cells.token_html(view, row.query)} on {cells.token_html(view, key)}"
-    explained.html(f'<div class="score why"><span>{pair}: {result}</span></div>')
+    metrics(f"{pair}: {result}")
 
 
 def _product(view: View, product: DotProduct, query: int, key: int) -> None:

@@ -13,7 +13,7 @@ from mha_viz.app.pages.head import cells
 from mha_viz.app.pages.head.maps import download_map, explain_maps, map_figure, masked_pattern
 from mha_viz.app.view import View
 from mha_viz.app.widgets import explained
-from mha_viz.app.widgets.caption import caption
+from mha_viz.app.widgets.caption import caption, metrics
 from mha_viz.app.widgets.chart import chart, square
 from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.token_strip import token_strip
@@ -75,7 +75,7 @@ def _pair(view: View, query: int, key: int) -> None:
         weight, norm = masked_pattern(view)[query, key], norms(view)[key]
         result = f"weight {weight:.4f} × norm {norm:.3f} = <b>{weight * norm:.4f}</b>."
     pair = f"{cells.token_html(view, query)} from {cells.token_html(view, key)}"
-    explained.html(f'<div class="score"><span>{pair}: {result}</span></div>')
+    metrics(f"{pair}: {result}")
 
 
 def _weights_map(view: View) -> None:
@@ -105,11 +105,10 @@ def _first_token_shares(view: View) -> None:
     value_share = dot_product.share_of_first(np.nan_to_num(value_weighted(view)))
     first, *others = norms(view)
     if not math.isnan(weight_share):
-        explained.html(
-            '<div class="score"><span>For all later queries together, the first token gets '
-            f"<b>{weight_share:.1%}</b> of the weight and <b>{value_share:.1%}</b> of ‖α f(x)‖. "
-            f"Its ‖f(x)‖ is {first:.3g}; the median of the others is {np.median(others):.3g}."
-            "</span></div>"
+        metrics(
+            f"For all later queries together, the first token gets <b>{weight_share:.1%}</b> of "
+            f"the weight and <b>{value_share:.1%}</b> of ‖α f(x)‖. Its ‖f(x)‖ is {first:.3g}; the "
+            f"median of the others is {np.median(others):.3g}."
         )
 
 
@@ -163,7 +162,7 @@ def _computed_effects(view: View) -> tuple[list[int], list[float]] | None:
     """The result of `_effects`, computed at once for a short text and else after a click."""
     name = f"effect {view.trace_key} {view.token}"
     multiply_adds = float(view.about.n_parameters) * view.trace.n_tokens
-    cost = "The text is long, so this takes a while: the whole model runs once more."
+    cost = "Computing this runs the whole model once more, which takes a while."
     if not may_start(name, multiply_adds, "Compute", cost):
         return None
     name, work = f"{name} {view.at.key}", partial(_effects, view)
