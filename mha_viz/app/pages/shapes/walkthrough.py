@@ -156,11 +156,10 @@ def _drawing(view: View, walk: Walkthrough, at: int) -> None:
     lesson = step.lesson
     axes = list(zip(lesson.axes, step.shape, strict=True))
     sizes = ", ".join(f"{name} = {n}" for name, n in axes)
-    colour = "colour: head" if lesson.by_head else "grey: no head owns these values"
+    colour = "Colour: head." if lesson.by_head else "Grey: no head owns these values."
     caption(
         f"{at + 1}. {lesson.title}",
-        f"[{sizes}], {walk.name}. Drawn to scale: one pixel per value, stronger for larger "
-        f"magnitudes; {colour}.",
+        f"[{sizes}], {walk.name}. Drawn to scale; larger magnitudes are stronger. {colour}",
     )
     figure = tensor_drawing(
         _step_values(walk, at),
