@@ -4,13 +4,11 @@
 // what is pinned on it. Here the first change after a press is an entry, and what is written until
 // the next press belongs to it. A key that is held down is one press.
 
-/** @typedef {Window & { mhaVizHistory?: boolean }} Page */
+import { isFirstCall } from "./browser/once.js";
 
 /** Changes how the page's history is written, once however often it is called. */
 export default function oneEntryPerPress() {
-  const page = /** @type {Page} */ (window);
-  if (page.mhaVizHistory) return;
-  page.mhaVizHistory = true;
+  if (!isFirstCall("one entry per press")) return;
   const { pushState, replaceState } = history;
   let pressed = false;
   const press = (/** @type {Event & { repeat?: boolean }} */ event) => { pressed ||= !event.repeat; };

@@ -3,16 +3,14 @@
 // under the pointer. It looks at most once in 50 ms, and while the button is down it finds nothing:
 // a quick click just after a movement would be lost, or hit the cell that the pointer came from.
 
+import { isFirstCall } from "../browser/once.js";
 import { plotly } from "../browser/plotly.js";
 
 /** @import { Figure } from "../browser/plotly.js" */
-/** @typedef {Window & { mhaVizClicks?: boolean }} Page */
 
 /** Makes Plotly look again when the button goes up, once however often it is called. */
 export default function hearEveryClick() {
-  const page = /** @type {Page} */ (window);
-  if (page.mhaVizClicks) return;
-  page.mhaVizClicks = true;
+  if (!isFirstCall("hear every click")) return;
   /** @type {Figure | null} */
   let pressed = null;
   const press = (/** @type {Event} */ event) => {

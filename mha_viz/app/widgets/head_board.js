@@ -62,12 +62,14 @@ class HeadBoard {
     this.cells.clear();
     const heads = [...Array(n_heads).keys()], layers = [...Array(n_layers).keys()];
     this.root.replaceChildren(
-      this.label("all", "Ablate all heads, or restore all", () => true),
-      ...heads.map((h) => this.label(
-        `H${h}`, `Ablate or restore head ${h} of every layer`, ({ head }) => head === h,
+      this.group("all", "all", "Ablate all heads, or restore all", () => true),
+      ...heads.map((h) => this.group(
+        `H${h}`, `column ${h}`, `Ablate or restore head ${h} of every layer`, ({ head }) => head === h,
       )),
       ...layers.flatMap((l) => [
-        this.label(`L${l}`, `Ablate or restore every head of layer ${l}`, ({ layer }) => layer === l),
+        this.group(
+          `L${l}`, `row ${l}`, `Ablate or restore every head of layer ${l}`, ({ layer }) => layer === l,
+        ),
         ...heads.map((h) => this.cell({ layer: l, head: h })),
       ]),
     );
@@ -76,11 +78,13 @@ class HeadBoard {
   /**
    * A button for a group of heads.
    * @param {string} text
+   * @param {string} name
    * @param {string} title
    * @param {(head: Head) => boolean} belongs
    */
-  label(text, title, belongs) {
+  group(text, name, title, belongs) {
     const label = element("button", "label", text);
+    label.dataset.group = name;
     label.title = title;
     label.setAttribute("aria-label", title);
     label.onclick = () => this.toggle([...this.cells.keys()].filter((key) => belongs(parseHead(key))));

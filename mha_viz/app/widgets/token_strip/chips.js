@@ -4,7 +4,7 @@
 import { colourAt, scalePosition } from "../../browser/colours.js";
 import { element } from "../../browser/dom.js";
 import { shorten, writeLabel } from "../../browser/token_label.js";
-import { LEAST_SHOWN } from "./pattern.js";
+import { LEAST_SHOWN, weightText } from "./pattern.js";
 
 /** @import { Palette, Scale } from "../../browser/colours.js" */
 /** @import { Pattern } from "./pattern.js" */
@@ -15,7 +15,7 @@ import { LEAST_SHOWN } from "./pattern.js";
  * @typedef {[label: string, kind: string, note: string, first: number, end: number]} Token
  */
 
-const LABEL_LENGTH = 16;
+export const LABEL_LENGTH = 16;
 const ONE_LINE = 20; // a strip of fewer tokens never scrolls
 
 export class Chips {
@@ -66,7 +66,7 @@ export class Chips {
       chip.style.background = filled ? colourAt(palette.sequential, place) : "";
       chip.style.color = filled && place >= palette.ink_flips_at ? palette.ink_on_strong : "";
       const [, number, bar] = /** @type {HTMLCollectionOf<HTMLElement>} */ (chip.children);
-      number.textContent = shown ? twoDigits(weight) : "";
+      number.textContent = shown ? weightText(weight).replace(/^0/, "") : "";
       bar.style.height = i > query && shown ? `${Math.max(2, 7 * Math.sqrt(weight))}px` : "0";
     });
   }
@@ -97,9 +97,4 @@ function makeChip([label, kind, note, first, end], position) {
   writeLabel(word, shorten(label, LABEL_LENGTH));
   chip.append(word, element("span", "number"), element("span", "bar"));
   return chip;
-}
-
-/** @param {number} weight */
-function twoDigits(weight) {
-  return weight >= 0.995 ? "1" : weight.toFixed(2).slice(1);
 }

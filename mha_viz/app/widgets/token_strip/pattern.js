@@ -66,6 +66,14 @@ export class Pattern {
 }
 
 /**
+ * A weight as it is written, "1" or as in "0.83".
+ * @param {number} weight
+ */
+export function weightText(weight) {
+  return weight >= 0.995 ? "1" : weight.toFixed(2);
+}
+
+/**
  * @param {number} start
  * @param {number} end
  * @param {(position: number) => number} weightOf

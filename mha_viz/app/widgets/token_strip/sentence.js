@@ -3,13 +3,13 @@
 
 import { element } from "../../browser/dom.js";
 import { shorten, tokenNode } from "../../browser/token_label.js";
-import { LEAST_SHOWN } from "./pattern.js";
+import { LABEL_LENGTH } from "./chips.js";
+import { LEAST_SHOWN, weightText } from "./pattern.js";
 
 /** @import { Palette } from "../../browser/colours.js" */
 /** @import { Pattern, Weighted } from "./pattern.js" */
 
 const NAMED = 3; // tokens in each half
-const LABEL_LENGTH = 16;
 
 /**
  * The tokens that a half of the sentence names, and what it says where there are none.
@@ -68,7 +68,7 @@ function list({ named, nothing }, name) {
   if (!named.length) return [nothing];
   return named.map(([position, weight]) => {
     const pair = element("span", "pair");
-    pair.append(tokenNode("span", name(position), position), ` ${twoDigits(weight)}`);
+    pair.append(tokenNode("span", name(position), position), ` ${weightText(weight)}`);
     return pair;
   });
 }
@@ -78,9 +78,4 @@ function square(colour) {
   const node = element("span", "square");
   node.style.background = colour;
   return node;
-}
-
-/** @param {number} weight */
-function twoDigits(weight) {
-  return weight >= 0.995 ? "1" : weight.toFixed(2);
 }

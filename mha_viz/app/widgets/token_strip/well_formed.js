@@ -2,12 +2,11 @@
 // Half of a surrogate pair cannot be sent to a server: the whole text would be lost. Every text area
 // gets U+FFFD in its place, before Streamlit reads it.
 
-const page = /** @type {{ mhaVizWellFormed?: boolean }} */ (/** @type {unknown} */ (globalThis));
+import { isFirstCall } from "../../browser/once.js";
 
 /** Watches the text areas of the page, once however often it is called. */
 export function keepTextWellFormed() {
-  if (page.mhaVizWellFormed || !("toWellFormed" in String.prototype)) return;
-  page.mhaVizWellFormed = true;
+  if (!("toWellFormed" in String.prototype) || !isFirstCall("keep text well formed")) return;
   // React replaces `value` on the element itself; only the prototype's setter makes it see a change.
   const setValue = Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value")?.set;
   document.addEventListener("input", ({ target }) => {
