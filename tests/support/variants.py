@@ -1,0 +1,3 @@
+"""Labels that Plotly would read as markup."""
+
+MARKUP = ["<b>x</b>", "$x$", "&lt;"]
