@@ -388,6 +388,9 @@ def test_a_double_click_ends_the_zoom_and_pins_nothing(visit: Opener) -> None:
     one.hover(MAP, 5, 9)
     one.page.mouse.dblclick(*one.at(MAP, 5, 9))
     one.page.wait_for_function("!location.search.includes('window=')")
+    one.page.wait_for_function(
+        f"document.querySelector('{MAP}')?._fullLayout?.xaxis.range.join() === '-0.5,16.5'"
+    )
     one.settle()
     assert "token=16" in one.query()
     one.click(MAP, 5, 9)

@@ -34,11 +34,11 @@ SLOW_EFFECT = """
 import time
 from mha_viz.analysis import logit_attribution as effects
 head_effect = effects.head_effect
-def slow(*given, told, **how):
+def slow(*given, on_progress, **how):
     for tenth in range(10):
         time.sleep(0.4)
-        told(tenth / 10)
-    return head_effect(*given, on_progress=told, **how)
+        on_progress(tenth / 10)
+    return head_effect(*given, on_progress=on_progress, **how)
 effects.head_effect = slow
 """
 PROGRESS = "Running the model…"
