@@ -87,6 +87,7 @@ def _grid(view: View, layers: Sequence[Predictions], positions: range, colour: s
         f"position. Cells show the most likely next token. Colour: probability of "
         f"{COLOURS[colour]}. Bold: same as the final layer's choice; outlined: the actual next "
         f"token.{note(positions, view.trace.n_tokens)}",
+        also="logit lens",
     )
     probabilities = {
         "top token": [layer.probabilities[:, 0] for layer in layers],

@@ -55,7 +55,7 @@ def _repeated_sequence(view: View, ablation: Ablation) -> None:
         f"{segment} random tokens, written twice; mean loss on the second copy over {N_SEEDS} "
         "seeds, in nats per token. A model that cannot look back can only guess (Olsson et al. "
         "2022).",
-        also="induction head",
+        also="induction head, uniform guessing",
     )
     losses = _repetition_losses(view, ablation, segment)
     if losses is None:

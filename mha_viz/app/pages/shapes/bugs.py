@@ -93,7 +93,8 @@ def _summary(view: View, comparison: Comparison, labels: list[str]) -> None:
 def _lines(bug: str) -> None:
     text, code = st.columns([2, 3], gap="medium", vertical_alignment="center")
     correct, wrong = BUGS[bug].correct, BUGS[bug].wrong or "# missing"
-    text.markdown(BUGS[bug].effect)
+    with text:
+        explained.paragraph(BUGS[bug].effect)
     code.code(f"- {correct}\n+ {wrong}", language="diff", wrap_lines=True)
 
 

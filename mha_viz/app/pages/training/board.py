@@ -122,9 +122,9 @@ def _explanation() -> None:
         r"\mathrm{MultiHead}(x) = [\,z_0 \mid \dots \mid z_{H-1}\,]\,W_O\end{gathered}"
     )
     explained.paragraph(
-        "Characters ($E_x$) and positions ($P$) become vectors of width 32. One layer of causal "
-        "attention (Vaswani et al. 2017, section 3.2.2) moves information between 8 positions, "
-        "and $W_U$ predicts the next character. There is no residual stream, norm or MLP, so a "
+        "Each character has an embedding ($E_x$) and each position a positional embedding ($P$), "
+        "both of width 32. One layer of causal attention (Vaswani et al. 2017, section 3.2.2) "
+        "moves information between 8 positions, and $W_U$ predicts the next character. There is no residual stream, norm or MLP, so a "
         "position learns about other positions only through its heads. Each of H heads has width "
         "32 / H. Models with the same W_O setting have the same number of parameters, whatever H "
         "is. One head mixes everything that it looks at into one weighted mean; several heads keep "
