@@ -124,11 +124,12 @@ def _explanation() -> None:
     explained.paragraph(
         "Each character has an embedding ($E_x$) and each position a positional embedding ($P$), "
         "both of width 32. One layer of causal attention (Vaswani et al. 2017, section 3.2.2) "
-        "moves information between 8 positions, and $W_U$ predicts the next character. There is no residual stream, norm or MLP, so a "
-        "position learns about other positions only through its heads. Each of H heads has width "
-        "32 / H. Models with the same W_O setting have the same number of parameters, whatever H "
-        "is. One head mixes everything that it looks at into one weighted mean; several heads keep "
-        "several means apart. Without its switch, $W_O$ is the identity and is not trained."
+        "moves information between 8 positions, and $W_U$ predicts the next character. There is "
+        "no residual stream, norm or MLP, so a position learns about other positions only through "
+        "its heads. Each of H heads has width 32 / H. Models with the same W_O setting have the "
+        "same number of parameters, whatever H is. One head mixes everything that it looks at into "
+        "one weighted mean; several heads keep several means apart. Without its switch, $W_O$ is "
+        "the identity and is not trained."
     )
     explained.paragraph(
         "The loss is the mean of −ln p(next character). Each step takes 32 windows of 8 characters "
