@@ -8,7 +8,6 @@ import inspect
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -131,11 +130,16 @@ def _function(attention: MultiHeadAttention, x: Tensor) -> Tensor:
 
 
 def _numpy(attention: MultiHeadAttention, x: Tensor) -> Tensor:
-    inputs = (x, *_plain_weights(attention), attention.W_O.weight, attention.W_O.bias)
-    arrays: list[Any] = [None if t is None else t.detach().float().cpu().numpy() for t in inputs]
+    W_QKV, b_QKV = (_array(tensor) for tensor in _plain_weights(attention))
+    W_O, b_O = _array(attention.W_O.weight), _array(attention.W_O.bias)
     mask = reference.additive_mask(causal_mask(x.shape[1], x.shape[1]).numpy())
-    out, _ = reference.numpy_attention(*arrays, attention.n_heads, mask)
+    out, _ = reference.numpy_attention(_array(x), W_QKV, b_QKV, W_O, b_O, attention.n_heads, mask)
     return torch.from_numpy(out).to(x)
+
+
+def _array(tensor: Tensor | None) -> Any:
+    """The numbers in float32, or None where there is no bias."""
+    return None if tensor is None else tensor.detach().float().cpu().numpy()
 
 
 def _tiles(attention: MultiHeadAttention, x: Tensor) -> Tensor:
