@@ -18,7 +18,7 @@ def page_setup(*, stage: bool) -> None:
         page_title="GPT-2 attention",
         page_icon=str(_ICON),
         layout="wide",
-        initial_sidebar_state="collapsed" if stage else 300,
+        initial_sidebar_state="collapsed" if stage else 316,
     )
 
 
