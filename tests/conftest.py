@@ -1,6 +1,7 @@
 """What several tests share: tiny checkpoints, random and seeded, and the bundled model."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -29,6 +30,14 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("project")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_job_outlives_the_tests() -> Iterator[None]:
+    """Stops what a test left running, since torch aborts the process if a thread is cut off."""
+    yield
+    if jobs := sys.modules.get("mha_viz.app.work.jobs"):
+        jobs.stop_all(patience=60)
 
 
 @pytest.fixture(scope="session")

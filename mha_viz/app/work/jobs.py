@@ -18,6 +18,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, Literal, TypeVar
+from weakref import WeakSet
 
 import streamlit as st
 
@@ -124,6 +125,7 @@ class Queue:
         self._waiting: deque[Job[Any]] = deque()
         self._running: set[Job[Any]] = set()
         self._guard = threading.RLock()
+        _queues.add(self)
 
     def submit(self, job: Job[Any]) -> None:
         """Starts the job, or lets it wait. Raises MhaVizError when too many wait already."""
@@ -153,15 +155,6 @@ class Queue:
         with self._guard:
             if job.state == "paused":
                 self._enqueue(job)
-
-    def close(self) -> None:
-        """Stops everything and waits a while for running jobs: the server ends."""
-        with self._guard:
-            for job in (*self._waiting, *self._running):
-                self._halt(job, "stopped")
-        end = time.monotonic() + PATIENCE
-        while self._running and time.monotonic() < end:
-            time.sleep(0.02)
 
     def _halt(self, job: Job[Any], state: State) -> None:
         with self._guard:
@@ -214,10 +207,20 @@ class Queue:
                 job._coming = iter(())
 
 
+_queues: WeakSet[Queue] = WeakSet()
 background = Queue()  # for work that a page shows as it grows
 foreground = Queue()  # for what a page cannot do without: it never waits for background work
-atexit.register(background.close)  # torch ends the process if a thread is cut off inside it
-atexit.register(foreground.close)
+
+
+@atexit.register  # torch aborts the process if a thread is cut off inside it
+def stop_all(patience: float = PATIENCE) -> None:
+    """Stops the jobs of all queues, and waits some seconds for those that run."""
+    end = time.monotonic() + patience
+    for queue in list(_queues):
+        for job in (*queue._waiting, *queue._running):
+            queue.stop(job)
+    while any(queue._running for queue in list(_queues)) and time.monotonic() < end:
+        time.sleep(0.02)
 
 
 def start(name: str, job: Job[Any], to: Queue | None = None) -> None:

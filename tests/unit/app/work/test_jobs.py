@@ -290,3 +290,21 @@ def test_how_a_job_stands_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> N
     for gate in gates:
         gate.let(2)
     assert [clock(s) for s in (0.4, 99.4, 100, 725)] == ["0 s", "99 s", "1:40 min", "12:05 min"]
+
+
+def test_an_ending_server_stops_the_jobs_of_every_queue() -> None:
+    def work(report: Reporter) -> Iterator[int]:
+        while True:
+            report(0.5)
+            time.sleep(0.001)
+            yield from ()
+
+    queues = [Queue(workers=1), Queue(workers=1)]
+    running = [Job(work, total=1) for _ in queues]
+    waiting = Job(work, total=1)
+    for queue, job in zip(queues, running, strict=True):
+        queue.submit(job)
+    queues[0].submit(waiting)
+    jobs.stop_all(patience=20)
+    assert [job.state for job in (*running, waiting)] == ["stopped"] * 3
+    assert not any(queue._running for queue in queues)
