@@ -8,6 +8,10 @@ from streamlit.testing.v1 import AppTest
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 90  # seconds
+INPUTS = (
+    "selectbox", "multiselect", "button_group", "slider", "number_input", "text_input", "text_area",
+    "checkbox", "toggle", "file_uploader",
+)  # fmt: skip
 
 
 def opened(page: str, *, theme: str = "light", **link: str | list[str]) -> AppTest:
@@ -42,10 +46,25 @@ def html(test: AppTest) -> str:
     return " ".join(lines(test))
 
 
-def lines(test: AppTest) -> list[str]:
+def lines(test: AppTest, of: tuple[str, ...] = ("html", "markdown")) -> list[str]:
     """The lines of HTML one by one: those without help, and those with a question mark."""
-    found = [part.proto.body for part in test._tree if part.type in ("html", "markdown")]
+    found = [part.proto.body for part in test._tree if part.type in of]
     return [body for body in found if body.startswith("<")]
+
+
+def texts_with_help(test: AppTest) -> list[tuple[str, str]]:
+    """Each caption, text, label of an input and head of a column that is seen, with its help."""
+    found: list[tuple[str, str]] = []
+    for part in test._tree:
+        proto = getattr(part, "proto", None)
+        if part.type in ("markdown", "caption"):
+            found.append((proto.body, proto.help))
+        elif part.type == "arrow_data_frame":
+            columns = json.loads(proto.columns or "{}")
+            found += [(name, columns.get(name, {}).get("help") or "") for name in part.value]
+        elif part.type in INPUTS and proto.label_visibility.value == proto.label_visibility.VISIBLE:
+            found.append((proto.label, proto.help))
+    return found
 
 
 def component(test: AppTest, name: str) -> dict:
