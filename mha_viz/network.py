@@ -103,8 +103,8 @@ class Block(nn.Module, ABC):
         self, resid: Tensor, *, head_gate: Tensor | None = None, cache: KVCache | None = None
     ) -> Tensor:
         """The residual stream `[B, T, C]` after this block; `head_gate` is `[H]` or `[B, H]`."""
-        attn_out = self.attn(self.attention_input(resid), head_gate=head_gate, cache=cache)
-        return self.after_attention(resid, attn_out)
+        x = self.attention_input(resid)
+        return self.after_attention(resid, self.attn(x, head_gate=head_gate, cache=cache))
 
     def heads(
         self, resid: Tensor, *, cache: KVCache | None = None, last_only: bool = False
@@ -131,6 +131,7 @@ class Block(nn.Module, ABC):
                 "must be [B, T, C]."
             )
         resid_mid = resid + attn_out
+        del attn_out  # memory that the MLP can use, unless the caller keeps it
         return resid_mid + self.mlp_output(resid, resid_mid)
 
 
@@ -245,14 +246,11 @@ class Network(nn.Module, ABC):
         shape = (3, cfg.n_layers, ids.shape[0], cfg.n_heads, ids.shape[1], cfg.d_head)
         qkv = torch.empty(shape, dtype=resid.dtype, device=resid.device)
         for layer, block in enumerate(self.blocks):
-            gate = self._gate_of(layer, head_gate)
-            last = layer == cfg.n_layers - 1
-            q, k, v, z = block.heads(resid, last_only=last)
-            self._record(qkv[:, layer], layer, (q, k, v))
-            del q, k, v  # memory that the MLP can use
-            if last:
-                resid = resid[:, -1:]
-            resid = block.after_attention(resid, block.attn.merge(z, head_gate=gate))
+            resid_pre = resid[:, -1:] if layer == cfg.n_layers - 1 else resid
+            # Nested, so that nothing holds what attention adds while the MLP runs.
+            resid = block.after_attention(
+                resid_pre, self._record(qkv[:, layer], layer, resid, head_gate)
+            )
             if on_layer is not None:
                 on_layer(layer + 1)
         return Run(qkv=qkv, logits=self.unembed(resid[:, -1]))
@@ -295,15 +293,21 @@ class Network(nn.Module, ABC):
                 f"n_positions = {self.config.n_positions}, counted from 0."
             )
 
-    def _record(self, out: Tensor, layer: int, qkv: tuple[Tensor, Tensor, Tensor]) -> None:
-        kept = self.config.kept_heads(layer)
-        for target, part in zip(out, qkv, strict=True):
+    def _record(self, out: Tensor, layer: int, resid: Tensor, head_gate: Tensor | None) -> Tensor:
+        """Writes q, k and v of a layer to `out`; returns what its attention adds.
+
+        In the last layer that is for the last position alone. q, k, v and z are freed on return.
+        """
+        cfg, block, kept = self.config, self.blocks[layer], self.config.kept_heads(layer)
+        q, k, v, z = block.heads(resid, last_only=layer == cfg.n_layers - 1)
+        for target, part in zip(out, (q, k, v), strict=True):
             full = repeat_heads(part, len(kept))
-            if len(kept) == self.config.n_heads:
+            if len(kept) == cfg.n_heads:
                 target.copy_(full)
             else:
                 target.fill_(torch.nan)
                 target[:, kept] = full
+        return block.attn.merge(z, head_gate=self._gate_of(layer, head_gate))
 
     def _gate_of(self, layer: int, head_gate: Tensor | None) -> Tensor | None:
         """The gate of the heads that a layer has, `[H]` or `[B, H]`. Raises ShapeError."""
