@@ -35,7 +35,7 @@ def offer(view: View) -> None:
             return
         drawn = pictures()
         if not drawn:
-            st.caption("This page shows no figure now.")
+            st.caption("There are no figures on this page at the moment.")
             return
         key = st.selectbox("Figure", list(drawn), key="export_figure")
         picture = drawn[key]
@@ -62,7 +62,7 @@ def offer(view: View) -> None:
 
 
 def facts_of_model(view: View) -> Facts:
-    """Which weights, and where they were computed."""
+    """The weights in use, and the device that computes with them."""
     about = view.about
     return {
         "Model": f"{about.name} ({about.source}), {about.n_parameters:,} parameters",

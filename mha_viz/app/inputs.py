@@ -93,7 +93,7 @@ def obtain(source: str, device: str | None, *, lane: str = "model") -> Model | N
 
 
 def warn_of_replaced_characters(trace: Trace, text: str) -> None:
-    """Warns if a text contains U+FFFD, with which a browser replaces what it cannot send."""
+    """Warns if a text contains U+FFFD, a browser's replacement for what it cannot send."""
     n = trace.replaced + trace.text.count("\ufffd")
     if n:
         notice(
@@ -276,7 +276,7 @@ def _drawing_inputs(sidebar: DeltaGenerator) -> dict[str, Any]:
 
 
 def _about(model: Model) -> None:
-    """Where the numbers come from, for those who must be able to trust them."""
+    """Where the numbers come from, for readers who want to verify them."""
     about = model.description
     with st.expander("About this model"):
         st.text(

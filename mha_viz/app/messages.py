@@ -30,7 +30,7 @@ def problem(text: str) -> None:
 
 
 def notice(text: str) -> None:
-    """A warning box: something was done in another way than asked. Takes plain text."""
+    """A warning box: something was not done quite as asked. Takes plain text."""
     st.warning(plain(text), icon=":material/info:")
 
 

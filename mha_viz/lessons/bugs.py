@@ -33,7 +33,7 @@ BUGS: dict[str, Bug] = {
     "no mask": Bug(
         "scores = scores.masked_fill(~allowed, -inf)",
         "",
-        "Every position also looks at the tokens after it, which the model never met in training.",
+        "Every position also looks at the tokens after it, which the model never saw in training.",
     ),
     "no transpose": Bug(
         "q = q.view(B, T, H, d_h).transpose(1, 2)",

@@ -145,7 +145,7 @@ def test_the_effect_of_a_head_can_be_stopped_and_started_again(
         page.get_by_role("button", name="Stop", exact=True).click()
         expect(page.get_by_text("Stopped after 0 of 1 heads.")).to_be_visible(timeout=2_000)
         expect(page.get_by_text("Raised most")).to_have_count(0)
-        expect(page.get_by_text("How this head pushes")).to_be_visible()
+        expect(page.get_by_text("How this head shifts")).to_be_visible()
         page.get_by_role("button", name="Start again").click()
         expect(page.get_by_text("Raised most")).to_be_visible(timeout=15_000)
         assert tab.problems == []

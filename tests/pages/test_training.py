@@ -176,7 +176,7 @@ def test_a_full_queue_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "background", jobs.Queue(workers=0, most_waiting=0))
     test = press(page(), "start")
     assert not test.exception
-    assert "waiting already" in words(test)
+    assert "already waiting" in words(test)
     assert "Start trains both" in words(test)
 
 
@@ -204,7 +204,7 @@ def test_an_uploaded_file_is_trained_on() -> None:
     test.file_uploader(key="train_file").upload("mine.txt", content.encode(), "text/plain").run()
     test = finished(press(test, "start"))
     assert not test.exception
-    assert f"mine.txt, {13 * 200:,} characters, {len(set(content)) - 1} different" in words(test)
+    assert f"mine.txt, {13 * 200:,} characters, {len(set(content)) - 1} distinct" in words(test)
     assert "Done: 10 of 10 steps" in words(test)
     test = test.switch_page("attention.py").run().switch_page("training.py").run()
     assert not test.button(key="train_start").disabled

@@ -23,14 +23,14 @@ _NOT_JOINED = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 def component_code(entry: Path) -> str:
     """The code for `st.components.v2.component(js=...)`: a module with all that it imports.
 
-    Raises FileNotFoundError where a module is missing, and ValueError where modules import one
-    another in a circle or use a form of import or export that cannot be joined.
+    Raises FileNotFoundError if a module is missing, and ValueError where modules import one
+    another in a cycle or use a form of import or export that cannot be joined.
     """
     return f"{_joined(entry)}export default {_reference(entry)}.default;\n"
 
 
 def run_script(entry: Path, *arguments: object) -> None:
-    """Calls the default export of a module in the page, now and again when the arguments change.
+    """Calls the default export of a module in the page, now and whenever the arguments change.
 
     The arguments are passed as JSON. Errors as in `component_code`.
     """
@@ -42,7 +42,7 @@ def run_script(entry: Path, *arguments: object) -> None:
 def script_code(entry: Path, *arguments: object) -> str:
     """The code of a script element that calls the default export of a module.
 
-    Raises ValueError where the code would end its own element; other errors as above.
+    Raises ValueError if the code would end its own element; other errors as above.
     """
     call = f"{_reference(entry)}.default({', '.join(map(json.dumps, arguments))});"
     code = f'(() => {{\n"use strict";\n{_joined(entry)}{call}\n}})();\n'
@@ -93,9 +93,9 @@ def _reference(path: Path) -> str:
 
 
 def without_comments(code: str) -> str:
-    """The code without types and without comments that have lines of their own.
+    """The code without types and full-line comments.
 
-    Streamlit sends a component's code in every run of the page, and these are a third of it.
+    Streamlit sends a component's code in every run of the page, and they make up a third of it.
     """
     kept, inside = [], False
     for line in _TYPE.sub("", code).splitlines():

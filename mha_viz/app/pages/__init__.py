@@ -1,1 +1,1 @@
-"""What each page draws: one module or package a page, named as in `pages/`."""
+"""What each page draws: one module or package per page, named as in `pages/`."""

@@ -179,7 +179,7 @@ def _compare(view: View, other: OtherSide) -> tuple[Alignment, Change] | None:
 
 
 def _tokens(view: View, other: OtherSide, alignment: Alignment) -> None:
-    """The tokens of both sides, with those marked that are not aligned."""
+    """The tokens of both sides, with the unaligned ones marked."""
     n = len(alignment)
     caption(
         "Tokens",

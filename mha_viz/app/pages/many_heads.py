@@ -88,7 +88,7 @@ def speed(view: View) -> None:
     caption(
         "One fused projection or a loop over heads",
         f"Time of a layer with C = {BENCHMARK['d_model']} on T = {BENCHMARK['T']} positions. Both "
-        "versions, run alternately on the server; best of seven. The outputs are equal up to "
+        "versions run alternately on the server; best of seven. The outputs are equal up to "
         "rounding.",
     )
     timings, _ = results(

@@ -122,7 +122,7 @@ def _step_button(label: str, to: str, back: str) -> None:
 
 
 def _step(to: str, back: str) -> None:
-    """Moves one choice from the steps `back` to the board, and what the board had to `to`."""
+    """Moves a choice from the steps `back` to the board, and the board's current one to `to`."""
     state = st.session_state
     if state.get(back):
         *rest, before = state[back]

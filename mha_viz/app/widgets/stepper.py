@@ -73,7 +73,7 @@ def _current(key: str, n: int) -> int:
 
 
 def _advance(key: str, n: int) -> None:
-    """Goes one step on if a step's time has passed; stops playing at the last step."""
+    """Advances one step if its time has come; stops playing at the last step."""
     state = st.session_state
     if time.monotonic() - state.get(f"{key}_moved", 0.0) < 0.8 * TICK:
         return

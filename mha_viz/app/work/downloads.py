@@ -16,7 +16,7 @@ TICK = 0.4  # seconds between two looks at a download
 
 
 class Download(Job[hub.Fetched]):
-    """One download; what has arrived stays on the disk when it is stopped."""
+    """One download; what has been downloaded stays on disk when it is stopped."""
 
     crashed = "The download stopped unexpectedly. Try again; if that fails, check the server log."
 
@@ -70,7 +70,7 @@ def offer(source: str) -> None:
     if job is not None and job.error:
         problem(job.error)
     size = f" ({HUB_SIZES[source]})" if source in HUB_SIZES else ""
-    resumes = " What has arrived is kept." if job is not None and job.arrived.done else ""
+    resumes = " What has been downloaded is kept." if job is not None and job.arrived.done else ""
     name = TITLES.get(source, source)
     st.info(
         f"**{plain(name)}** is not on this machine yet{plain(size)}. Downloading it contacts the "
@@ -87,5 +87,5 @@ def _watch(source: str) -> None:
     if job is None:
         st.rerun()
     done, total = job.arrived.done, job.arrived.total
-    text = f"{done / 1e6:,.0f} of {total / 1e6:,.0f} MB" if total else "asking the Hub"
+    text = f"{done / 1e6:,.0f} of {total / 1e6:,.0f} MB" if total else "contacting the Hub"
     progress.row(job, f"Downloading {plain(source)}: {text}", key="download")

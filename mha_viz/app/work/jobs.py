@@ -6,7 +6,7 @@ The work is a function that gets a reporter and yields results:
         for text in texts:
             yield measure(text, on_progress=report)
 
-It calls nothing of Streamlit. Between two results it can be paused, so that a paused job holds no
+It must not call Streamlit. It can be paused between two results, so that a paused job holds no
 worker; `report` stops it in the middle of a result. A job belongs to the session that started it,
 under a name, and stops some time after that session was closed. How a page shows it is in
 `progress`.
@@ -81,7 +81,7 @@ class Job(Generic[T]):
 
     @property
     def seconds_left(self) -> float | None:
-        """The work that is left at the pace of the results so far; None before the first."""
+        """Seconds of work left at the pace of the results so far; None before the first."""
         n = len(self.results)
         return self.seconds * max(self.total - n, 0) / n if n else None
 
@@ -128,11 +128,11 @@ class Queue:
         _queues.add(self)
 
     def submit(self, job: Job[Any]) -> None:
-        """Starts the job, or lets it wait. Raises MhaVizError when too many wait already."""
+        """Starts the job, or lets it wait. Raises MhaVizError if too many are already waiting."""
         with self._guard:
             if len(self._waiting) >= self._most_waiting:
                 raise MhaVizError(
-                    f"{len(self._waiting)} computations are waiting already. Try again in a minute."
+                    f"{len(self._waiting)} computations are already waiting. Try again in a minute."
                 )
             job.queue = self
             self._enqueue(job)
@@ -151,7 +151,7 @@ class Queue:
         self._halt(job, "stopped")
 
     def resume(self, job: Job[Any]) -> None:
-        """Lets a paused job continue, behind those that wait."""
+        """Lets a paused job continue, after those already waiting."""
         with self._guard:
             if job.state == "paused":
                 self._enqueue(job)
@@ -226,7 +226,7 @@ def stop_all(patience: float = PATIENCE) -> None:
 def start(name: str, job: Job[Any], to: Queue | None = None) -> None:
     """Submits the job to a queue, the background by default, and names it in this session.
 
-    Stops the job that had that name. Raises MhaVizError when too many jobs wait already.
+    Stops the job that had that name. Raises MhaVizError if too many jobs are already waiting.
     """
     (to or background).submit(job)
     before = st.session_state.get(_key(name))
@@ -286,7 +286,7 @@ def clock(seconds: float) -> str:
 def release(held: dict[str, Job[Any]]) -> None:
     """Stops the jobs of a closed session after a while, unless its user comes back.
 
-    A lost connection ends here as a closed tab does, but the user is back within seconds.
+    A lost connection looks like a closed tab here, but its user is back within seconds.
     """
     for job in held.values():
         if job.active:

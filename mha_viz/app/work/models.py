@@ -78,7 +78,7 @@ def trace(
 
 
 def thumbnails(trace_key: str, size: int, trace: Trace) -> Array | None:
-    """All patterns of the trace with that key, pooled to at most `size` cells a side.
+    """All patterns of the trace with that key, pooled to at most `size` cells per side.
 
     None after the page has said that the work was stopped.
     """

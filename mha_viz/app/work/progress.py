@@ -13,7 +13,7 @@ Or it waits for a single result that it cannot do without, kept for all users:
     _traces = ResultSlots[Trace](8)
     trace = wait_for(_traces(key), "Running the model", work, lane="text")  # None after a stop
 
-Quick work shows no progress. The work calls nothing of Streamlit; `report` takes the fraction of
+Quick work shows no progress. The work must not call Streamlit; `report` takes the fraction of
 the next result that is done, and stops the work after a click on Stop. A user has one piece of
 work per lane: new work in a lane stops what still runs there.
 """
@@ -155,7 +155,7 @@ def may_start(key: str, multiply_adds: float, label: str, text: str) -> bool:
 
 
 def leave(lane: str) -> None:
-    """Stops what still runs in a lane, since nobody looks at it; finished results stay."""
+    """Stops what still runs in a lane, since nobody needs it any more; finished results stay."""
     name: str | None = st.session_state.get(f"lane {lane}")
     job = jobs.find(name) if name else None
     if name and job is not None and job.active:
@@ -176,7 +176,7 @@ def _enter(lane: str, name: str) -> None:
 
 
 def _keep(name: str) -> None:
-    """Remembers which results were shown last, and drops those that were not for long."""
+    """Remembers which results were shown last, and drops those not shown for a while."""
     names: list[str] = st.session_state.setdefault("results kept", [])
     if name in names:
         names.remove(name)

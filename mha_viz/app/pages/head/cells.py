@@ -50,7 +50,7 @@ def key_input(view: View, strongest: int) -> int:
         on_change=_on_key,
         width=210,
         placeholder=f"{strongest} (strongest)",
-        help="Position of the token looked at. You can also click a cell or a bar.",
+        help="Position of the token it looks at. You can also click a cell or a bar.",
     )
     return strongest if selected is None else int(selected)
 

@@ -1,4 +1,4 @@
-"""The Sink tab: how much a head looks at the first token, and what it looks at besides."""
+"""The Sink tab: how much a head looks at the first token, and what else it looks at."""
 
 import math
 from dataclasses import dataclass

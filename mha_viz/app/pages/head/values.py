@@ -106,7 +106,7 @@ def _first_token_shares(view: View) -> None:
     first, *others = norms(view)
     if not math.isnan(weight_share):
         metrics(
-            f"For all later queries together, the first token gets <b>{weight_share:.1%}</b> of "
+            f"Over all later queries, the first token gets <b>{weight_share:.1%}</b> of "
             f"the weight and <b>{value_share:.1%}</b> of ‖α f(x)‖. Its ‖f(x)‖ is {first:.3g}; the "
             f"median of the others is {np.median(others):.3g}."
         )
@@ -133,7 +133,7 @@ def _direct_effect(view: View) -> None:
     token = f"{escaped(view.trace.tokens[view.token])} ({view.token})"
     V = view.model.config.vocab_size
     caption(
-        f"How this head pushes the token after {token}",
+        f"How this head shifts the prediction after {token}",
         f"Its direct effect on each logit, minus the mean over all {V:,} tokens.",
     )
     effects = _computed_effects(view)
@@ -159,7 +159,7 @@ def _direct_effect(view: View) -> None:
 
 
 def _computed_effects(view: View) -> tuple[list[int], list[float]] | None:
-    """The result of `_effects`, computed at once for a short text and else after a click."""
+    """The result of `_effects`, computed at once for a short text, otherwise after a click."""
     name = f"effect {view.trace_key} {view.token}"
     multiply_adds = float(view.about.n_parameters) * view.trace.n_tokens
     cost = "Computing this runs the whole model once more, which takes a while."

@@ -77,7 +77,7 @@ def _heatmap(view: View, pattern: Array, method: str, layer: int | None) -> None
     title, tokens = AGGREGATES[method].title, view.trace.tokens
     layers = "all layers" if layer is None else f"layer {layer}"
     over = f"up to {layers}" if method == "rollout" and layer is not None else f"over {layers}"
-    caption(title, f"{over.capitalize()}. Rows: queries (look). Columns: keys (looked at).")
+    caption(title, f"{over.capitalize()}. Rows: queries. Columns: the keys they look at.")
     with st.container(key="map_box", height="stretch"):
         chart(
             _figure(view, pattern),

@@ -51,7 +51,7 @@ def explain_missing(frame: "pd.DataFrame") -> None:
 def measure_map(view: View, frame: "pd.DataFrame", name: str, *, on_text: str) -> None:
     """The map of one measure, if it has values; a click on a cell selects the head.
 
-    `on_text` is said of a measure that is not measured on random tokens.
+    `on_text` describes a measure that is not measured on random tokens.
     """
     if not has_values(frame, name):
         return

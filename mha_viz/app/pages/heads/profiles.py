@@ -108,7 +108,7 @@ def _written(value: float) -> str:
 
 
 def _all_heads(frame: "pd.DataFrame", name: str) -> None:
-    """The table of all heads; with values of the selected measure, those from a minimum on."""
+    """The table of all heads; those above a minimum if the selected measure has values."""
     caption("All heads", "Click a column header to sort; the table has a search icon.")
     shown = frame.dropna(how="all", subset=list(MEASURES))  # without pruned heads
     if has_values(frame, name):

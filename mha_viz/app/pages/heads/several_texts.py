@@ -133,7 +133,7 @@ def _explain_truncation(view: View, profile: PartialProfile) -> None:
 
 
 def _record_texts(view: View, texts: list[str]) -> None:
-    """Has exports name these texts, because the text in the sidebar is not used here."""
+    """Makes exports name these texts, because the text in the sidebar is not used here."""
     limit = view.model.config.n_positions
     facts = {
         "Texts": f"{len(texts)}, one per line, run one at a time",

@@ -31,7 +31,7 @@ class Continuation:
 
     @property
     def is_filtered(self) -> bool:
-        """Whether tokens are drawn from other probabilities than the model's."""
+        """Whether tokens are drawn from probabilities other than the model's."""
         return self.sampling is not None and self.sampling.temperature > 0
 
 

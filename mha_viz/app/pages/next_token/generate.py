@@ -72,7 +72,7 @@ def _scientific(nats: float) -> str:
 def _step(
     view: View, continuation: Continuation, made: Sequence[Step], tokens: Sequence[str], i: int
 ) -> None:
-    """The new tokens, and how the selected one came about."""
+    """The new tokens, and how the selected one was chosen."""
     step = made[min(i, len(made) - 1)]
     caption(
         "New tokens",

@@ -1,4 +1,4 @@
-"""Which heads are ablated, by what their output is replaced, and the texts that this needs."""
+"""Which heads are ablated, what replaces their output, and the texts that this needs."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from mha_viz.pruning import METHODS, ZERO, Method, Replacement, make_replacement
 
 EXPLANATIONS: dict[Method, str] = {
     "zero": "Zero ablation: the head's z is set to zero before W_O; the bias b_O stays. Literally "
-    "“without this head”, but an input that later layers did not meet in training.",
+    "“without this head”, but later layers never saw such an input in training.",
     "mean": "Mean ablation: z is replaced by its mean over the reference text and all positions. "
     "The head's constant contribution stays; everything that depends on the input is lost.",
     "position-wise mean": "Position-wise mean ablation: z is replaced by its mean over the "

@@ -29,7 +29,7 @@ EXPLANATIONS: dict[str, str] = {
     "most important first": "most important first by the same measure",
     "gradient": "least important first by the gradient, measured once (Michel et al. 2019)",
     "gradient, recomputed": "least important first by the gradient, recomputed after each head",
-    "greedy": "each time the head whose removal increases the loss least",
+    "greedy": "at each step, the head whose removal increases the loss least",
     "values": "least important first by the norm of the value contributions",
     "confidence": "least important first by the largest weights (Voita et al. 2019)",
     "random": f"{N_SHUFFLES} shuffles; the band spans all of them, the line is their mean",
@@ -37,8 +37,8 @@ EXPLANATIONS: dict[str, str] = {
 PUBLISHED = (
     "Published results: Voita et al. 2019 pruned 38 of 48 encoder heads of a translation model for "
     "0.15 BLEU, with gates trained for it; Michel et al. 2019 removed about a fifth of the heads "
-    "of a translation model, and two fifths of BERT's, before the scores dropped noticeably. Those "
-    "were other models, tasks and metrics, so do not compare them directly with the loss above."
+    "of a translation model, and two fifths of BERT's, before the scores dropped noticeably. "
+    "Models, tasks and metrics differ, so do not compare these results with the loss above."
 )
 Curves = dict[Strategy, list[list[Point]]]  # the curves of each order, one per shuffle
 
@@ -53,7 +53,7 @@ class ShufflePoint:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Which orders are measured, on how many texts, and how many heads go per step."""
+    """Which orders are measured, on how many texts, and how many heads are removed per step."""
 
     orders: tuple[Strategy, ...]
     n_texts: int
@@ -62,7 +62,7 @@ class Settings:
 
 
 def show(view: View, ablation: Ablation) -> None:
-    """The curves of the selected orders as far as they are measured, and how many heads can go."""
+    """The curves of the selected orders as measured so far, and how many heads can be removed."""
     settings = select_settings(view, ablation.reference)
     curves = _measured_curves(view, settings, ablation)
     if curves:
@@ -91,8 +91,8 @@ def select_settings(view: View, reference: Reference) -> Settings:
             most_texts,
             3,
             "curve_texts",
-            help="So many selection texts decide the order, and as many evaluation texts measure "
-            "the loss",
+            help="This many selection texts decide the order, and as many evaluation texts "
+            "measure the loss",
         )
         every = number_input("Heads per step", 1, n_heads, max(1, n_heads // 36), "curve_every")
         budget = explained.number_input(
@@ -168,7 +168,7 @@ def _points(
 
 
 def _cost(view: View, strategy: Strategy, settings: Settings) -> str:
-    """What a slow measurement takes; "" if it is quick."""
+    """How much work a slow measurement takes; "" if it is quick."""
     config, n_texts = view.model.config, settings.n_texts
     n_heads = len(pruning.all_heads(config))
     if strategy == "greedy" and n_heads > 30:

@@ -26,7 +26,7 @@ EXPLANATIONS = {
     "exact": "Exact ablation: for each head alone, the loss without it minus the loss with it, in "
     "nats per token.",
     "gradient": "Estimate: |∂L/∂g| at g = 1, where the gate g scales the head's output. The "
-    "absolute value per text comes first, then the mean over texts (Michel et al. 2019). It takes "
+    "absolute value is taken for each text, then averaged (Michel et al. 2019). It takes "
     "one forward and one backward pass per text.",
     "values": "Estimate: for each query, the sum over keys of weight × ‖f(x)‖, averaged over "
     "queries (Kobayashi et al. 2020).",
@@ -123,7 +123,7 @@ def _measure(
 
 
 def _cost(view: View, choice: Choice, chunks: list[list[int]]) -> str:
-    """What a slow measurement takes; "" if it is quick."""
+    """How much work a slow measurement takes; "" if it is quick."""
     n_heads = len(pruning.all_heads(view.model.config))
     multiply_adds = sum(map(len, chunks)) * n_heads * view.about.n_parameters
     if choice.measure != "exact" or multiply_adds < SLOW:

@@ -69,9 +69,9 @@ def _savings(view: View, pruned: Model, heads: tuple[Head, ...]) -> None:
         return
     caption(
         "Before and after",
-        f"Milliseconds: one forward pass of this text, median of {REPEATS}, the two models in "
-        f"turns. The logits differ by at most {measurement.difference:.1e} from those with the "
-        "heads zero-ablated.",
+        f"Milliseconds: one forward pass of this text, median of {REPEATS}, alternating "
+        f"between the models. The logits differ by at most {measurement.difference:.1e} from those "
+        "with the heads zero-ablated.",
     )
     before, after = pruning.size(view.model.network), pruning.size(pruned.network)
     pairs = {

@@ -21,8 +21,7 @@ EXPLANATIONS = {
     "Contiguous": "A copy in index order: the values of each head are now next to each other. The "
     "cells show addresses in the new storage.",
     "Merge": "Back to one row per position. After the transpose, the values of a position are far "
-    "apart, so `reshape` copies them together where it must. `view` never copies, so it fails "
-    "there.",
+    "apart, so `reshape` copies where it has to. `view` never copies, so it fails there.",
 }
 TITLES = list(EXPLANATIONS)
 DEFAULT_SIZES = {"T": 4, "H": 3, "d_h": 4}
@@ -121,8 +120,8 @@ def _address_table(layout: Layout) -> Table:
 
 
 def _merge_with_view(T: int, H: int, d_h: int) -> None:
-    """The error of torch for a merge with `view`."""
-    caption("Why merge needs reshape", "The same call with view, and the answer of torch.")
+    """The error that torch raises for a merge with `view`."""
+    caption("Why merge needs reshape", "The same call with view, and the result in torch.")
     st.code(f"z.transpose(0, 1).view({T}, {H * d_h})", language="python")
     if error := view_error(T, H, d_h):
         explained.html(f'<p class="broken">RuntimeError: {error}</p>')

@@ -159,7 +159,7 @@ def _drawing(view: View, walk: Walkthrough, at: int) -> None:
     colour = "Colour: head." if lesson.by_head else "Grey: no head owns these values."
     caption(
         f"{at + 1}. {lesson.title}",
-        f"[{sizes}], {walk.name}. Drawn to scale; larger magnitudes are stronger. {colour}",
+        f"[{sizes}], {walk.name}. Drawn to scale; stronger colours: larger magnitudes. {colour}",
     )
     figure = tensor_drawing(
         _step_values(walk, at),

@@ -29,7 +29,7 @@ TICK = 0.8  # seconds between two looks at a training
 
 
 def show(view: View, plan: Plan | None) -> None:
-    """The training that runs or ran last; before the first one, the plan."""
+    """The current or last training; before the first one, the plan."""
     running = _is_running(jobs.find(JOB))
     st.fragment(_board, run_every=TICK if running else None)(view, plan, running)
 
@@ -128,7 +128,7 @@ def _explanation() -> None:
         "no residual stream, norm or MLP, so a position learns about other positions only through "
         "its heads. Each of H heads has width 32 / H. Models with the same W_O setting have the "
         "same number of parameters, whatever H is. One head mixes everything that it looks at into "
-        "one weighted mean; several heads keep several means apart. Without its switch, $W_O$ is "
+        "one weighted mean; several heads keep separate means. With its switch off, $W_O$ is "
         "the identity and is not trained."
     )
     explained.paragraph(
@@ -159,7 +159,7 @@ def _loss_curves(
         name="training losses",
         height=420,
         table=lambda: (summaries.LOSS_HEADER, summaries.loss_rows(plan, reports)),
-        alt=f"{result}; uniform guessing costs {uniform:.3f}.",
+        alt=f"{result}; the loss of uniform guessing is {uniform:.3f}.",
     )
 
 

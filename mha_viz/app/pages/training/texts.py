@@ -31,7 +31,7 @@ class TrainingText:
     n_distinct: int
 
     def __str__(self) -> str:
-        return f"{self.name}, {len(self.content):,} characters, {self.n_distinct} different"
+        return f"{self.name}, {len(self.content):,} characters, {self.n_distinct} distinct"
 
 
 def get(source: str) -> TrainingText | None:
@@ -146,7 +146,7 @@ def _own_file() -> TrainingText | None:
     limit = st.get_option("server.maxUploadSize")
     uploaded = explained.file_uploader(
         f"A plain text of at least {MIN_CHARACTERS:,} characters, at most {MAX_VOCABULARY:,} of "
-        f"them different, up to {limit} MB; it stays in the server's memory",
+        f"them distinct, up to {limit} MB; it stays in the server's memory",
         type=["txt"],
         key="train_file",
         on_change=_forget_own_file,

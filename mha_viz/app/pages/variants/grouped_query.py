@@ -141,7 +141,7 @@ def _losses(view: View, G: int, groups: Sequence[int]) -> None:
 
 
 def _cost(view: View, key: str, token_ids: Sequence[list[int]], groups: Sequence[int]) -> str:
-    """What the measurement takes; "" if it is quick or was made before."""
+    """How much work the measurement takes; "" if it is quick or was made before."""
     missing = [n for n in groups if measured_loss(key, n) is None]
     n_tokens = sum(map(len, token_ids))
     if view.about.n_parameters * n_tokens * len(missing) <= MULTIPLY_ADDS:

@@ -172,7 +172,7 @@ def _times(view: View, generation: Generation) -> None:
     runs = f"medians of {n_runs} runs each" if n_runs > 1 else "one run each"
     caption(
         "Time per token",
-        f"Measured on {view.model.device.type} with and without the cache in turns, {runs}. The "
+        f"Measured on {view.model.device.type} alternately with and without the cache, {runs}. The "
         f"first token includes reading the {n_prompt} tokens of the text.",
     )
     positions = list(range(n_prompt, n_prompt + len(generation.new)))

@@ -151,7 +151,7 @@ def _explanation(name: str, head: MaskedHead) -> None:
         sentence = "GPT-2 was trained only with the causal mask."
         if name != "causal":
             sentence += (
-                " With this mask, the head gets inputs that it never met in training: the picture "
+                " With this mask, the head gets inputs that it never saw in training: the picture "
                 "shows how the mask works, not what the head has learnt."
             )
         explained.paragraph(sentence)

@@ -59,8 +59,8 @@ def token_strip(view: View) -> None:
 def pack(pattern: Array) -> str:
     """The lower triangle, row by row, as base64 of 12-bit numbers: weight x 4,095.
 
-    Two numbers share three bytes; a long text would take half as much again in 16 bits, for digits
-    that nothing shows.
+    Two numbers share three bytes; 16 bits each would take a third more, for digits that are never
+    shown.
     """
     rows, columns = np.tril_indices(len(pattern))
     numbers = np.rint(pattern[rows, columns] * 4095).astype(np.uint16)

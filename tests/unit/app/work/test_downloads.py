@@ -92,7 +92,7 @@ def test_a_stopped_download_can_be_tried_again(server: Hub) -> None:
     job = running()
     test = button(test, "Stop").click().run()
     assert job.state == "stopped"
-    assert "What has arrived is kept" in said(test)
+    assert "What has been downloaded is kept" in said(test)
     test = button(test, "Try again").click().run()
     until(lambda: server.fetches == 2)
     assert running() is not job

@@ -154,7 +154,7 @@ def _choose_settings() -> Settings:
             key="most",
             bind="query-params",
             width=180,
-            help="How many of its largest weights are drawn, for each head",
+            help="How many of a token's largest weights are drawn, per head",
         )
     check_link("threshold", str(threshold))
     check_link("most", str(most))
@@ -187,7 +187,7 @@ def _explain(lines: list[Lines], settings: Settings, *, n_qualifying: int) -> No
         "Lines",
         f"The {sides[0]} token looks at the {sides[1]} one. Each line is a weight of at least "
         f"{threshold:.2f}; up to {settings.most_per_token} lines per token and head. Larger "
-        "weights are stronger (√ scale); colour shows the head. "
+        "weights have stronger lines (√ scale); colour shows the head. "
         f"{n:,} line{'s' * (n != 1)}{at_rest}.",
     )
     if n < n_qualifying:
