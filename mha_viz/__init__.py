@@ -1,16 +1,16 @@
-"""Opens GPT-2's attention: load a checkpoint, trace a text, look at every head.
+"""Opens up GPT-2's attention: load a checkpoint, trace a text, look at every head.
 
     from mha_viz.checkpoints import load
     trace = load("bundled").trace("The cat sat on the mat.")
     trace.pattern(layer=2, head=5)      # [T, T] float32
 
-Import from the modules; this one imports none of them, so that `mha_viz.trace` costs no torch.
+Import from the modules; this one imports none of them, so `mha_viz.trace` does not load torch.
 """
 
 import os
 
-__version__ = "0.1.0"  # the only place: pyproject.toml reads it here
+__version__ = "0.1.0"  # the single source: pyproject.toml reads it from here
 
-# torch's threads spin while they wait for each other. Where anything else wants the processor, a
-# browser for one, a pass through a small model then took fifty times longer. torch reads this once.
+# By default, torch's threads busy-wait for each other. With another program on the CPU, such as a
+# browser, a pass through a small model took fifty times longer. torch reads this setting only once.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

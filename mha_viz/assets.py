@@ -1,7 +1,7 @@
-"""Where the files that come with the package are, in a checkout and where it is installed.
+"""Paths of the files that ship with the package, in a checkout and once installed.
 
-A checkout keeps them beside the package; a wheel carries them inside it, in `_site`. Nothing else
-asks where it stands.
+A checkout keeps them beside the package; a wheel carries them inside it, in `_site`. No other
+module needs to know which of the two it runs in.
 """
 
 from pathlib import Path

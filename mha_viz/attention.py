@@ -4,10 +4,10 @@
     MultiHead(x) = [head_0 ... head_(H-1)] W_O                   Vaswani et al. 2017, section 3.2.2
 
 Axes: B batch, T positions (T_q and T_k where they differ), C = d_model, H heads, d_h = C / H,
-G key/value heads. G = H is multi-head attention; with fewer, H / G query heads share a key and a
-value head: grouped-query (Ainslie et al. 2023), and with one multi-query (Shazeer 2019).
+G key/value heads. G = H is multi-head attention; with fewer, H / G query heads share each key/value
+head: grouped-query attention (Ainslie et al. 2023). G = 1 is multi-query (Shazeer 2019).
 
-The module has five steps: project, score, softmax, weigh the values, merge. `explicit` computes
+The module has five steps: project, score, softmax, weight the values, merge. `explicit` computes
 them one by one and returns each; `forward` leaves the middle to torch's fused kernel, which never
 holds the [T_q, T_k] pattern of a head. Both compute the same function, and neither stores anything
 on the module.
@@ -60,7 +60,7 @@ class KVCache:
     def append(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Adds k and v `[B, G, T_new, d_h]`; returns those of all positions, `[B, G, T, d_h]`.
 
-        Raises ShapeError where they do not fit.
+        Raises ShapeError if they do not fit.
         """
         B, G, size, d_h = self._k.shape
         start, end = self.length, self.length + k.shape[2]
@@ -96,7 +96,7 @@ class MultiHeadAttention(nn.Module):
     `dropout` acts on the pattern, in training only.
     `scale` multiplies q @ k^T; by default it is 1 / sqrt(d_h).
 
-    Raises ShapeError where d_model is not a multiple of n_heads, or n_heads not of n_kv_heads.
+    Raises ShapeError if d_model is not a multiple of n_heads, or n_heads not of n_kv_heads.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ class MultiHeadAttention(nn.Module):
     def project_cached(
         self, x: Tensor, kv: Tensor | None, cache: KVCache | None
     ) -> tuple[Tensor, Tensor, Tensor, int]:
-        """As `project`, with the cache's keys and values first; and the first query's position."""
+        """`project` with the cached keys and values in front, and the first query's position."""
         q, k, v = self.project(x, kv)
         if cache is None:
             return q, k, v, 0
@@ -318,7 +318,7 @@ def causal_mask(T_q: int, T_k: int, device: torch.device | None = None, *, past:
 def expand_mask(mask: Tensor, B: int, H: int, T_q: int, T_k: int) -> Tensor:
     """A mask `[T_q, T_k]`, `[B, T_q, T_k]` or `[B, H, T_q, T_k]`, expanded to four axes.
 
-    Missing axes B and H become 1. Raises ShapeError for another shape or another type than bool.
+    Missing axes B and H become 1. Raises ShapeError for any other shape or a type that is not bool.
     """
     if mask.dtype != torch.bool:
         raise ShapeError(
@@ -349,7 +349,7 @@ def head_width(d_model: int, n_heads: int) -> int:
 
 
 def fitting_head_counts(d_model: int, n_heads: int, *, how_many: int = 2) -> list[int]:
-    """The divisors of d_model that are nearest to n_heads, in rising order."""
+    """The divisors of d_model that are nearest to n_heads, in ascending order."""
     divisors = [n for n in range(1, d_model + 1) if d_model % n == 0]
     return sorted(sorted(divisors, key=lambda n: (abs(n - n_heads), n))[:how_many])
 

@@ -1,8 +1,8 @@
 """The command `mha-viz`, which starts the app.
 
-A later command is a parser of its own under `add_subparsers`, with `set_defaults(run=...)` as here;
-plain `mha-viz` goes on starting the app. A `run` takes the parsed options, returns the exit code,
-and raises MhaVizError with a message for the person who typed.
+A new command gets its own parser under `add_subparsers`, with `set_defaults(run=...)` as here;
+plain `mha-viz` still starts the app. A `run` takes the parsed options, returns the exit code,
+and raises MhaVizError with a message for the user.
 """
 
 import argparse
@@ -20,10 +20,10 @@ _FAILED, _INTERRUPTED = 1, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command line (sys.argv where None is given) and returns its exit code.
+    """Runs one command line (by default, sys.argv) and returns its exit code.
 
-    0: done, or stopped by Ctrl+C while serving; 1: refused, with one sentence on stderr; 2: options
-    that do not exist or make no sense (argparse exits by itself); 130: stopped before it was done.
+    0: done, or stopped by Ctrl+C while serving; 1: refused, with one sentence on stderr; 2: unknown
+    or invalid options (argparse exits by itself); 130: stopped before it was done.
     """
     options = _parser().parse_args(arguments)
     try:
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def serve(options: argparse.Namespace) -> int:
-    """Serves the app until it is stopped. Raises AddressError where it cannot be served."""
+    """Serves the app until it is stopped. Raises AddressError if it cannot be served."""
     _check_address(options.host or _HOST, options.port)
     # Streamlit takes half a second, which no other command should pay.
     import click
@@ -54,7 +54,7 @@ def serve(options: argparse.Namespace) -> int:
         streamlit.main(command, prog_name="mha-viz", standalone_mode=False)
     except click.exceptions.Abort:  # Ctrl+C, after the server has shut down
         return 0
-    except click.ClickException as error:  # a setting in the environment that makes no sense
+    except click.ClickException as error:  # an invalid setting in the environment
         raise MhaVizError(error.format_message()) from error
     return 0
 
@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="mha-viz",
         description="Starts the app: every attention head of a GPT-2, on the text you type.",
-        epilog="The app serves this machine alone unless --host says otherwise. Any other setting "
+        epilog="The app serves only this machine unless --host says otherwise. Any other setting "
         "of Streamlit can be given in the environment, such as STREAMLIT_SERVER_ALLOWED_HOSTS.",
     )
     parser.add_argument("--version", action="version", version=f"mha-viz {mha_viz.__version__}")
@@ -87,10 +87,10 @@ def _port(typed: str) -> int:
 
 
 def _check_address(host: str, port: int | None) -> None:
-    """Binds the address for a moment, so that what is wrong with it can be said in a sentence."""
+    """Binds the address briefly, so that a problem with it is reported in one sentence."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
-        if sys.platform != "win32":  # there it would share a port that is in use
+        if sys.platform != "win32":  # there it would allow a port that is in use
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port or 0))

@@ -4,7 +4,7 @@
     resid = resid + attn(ln_1(resid));  resid = resid + mlp(ln_2(resid))     for each block
     logits = ln_f(resid) @ W_U^T                                             Radford et al. 2019
 
-`network.Network` takes these steps; nothing outside this file knows what they are made of.
+`network.Network` runs these steps; nothing outside this file depends on their contents.
 """
 
 from collections.abc import Callable, Sequence
@@ -53,7 +53,7 @@ class GPT2Config(NetworkConfig):
 
 
 class MLP(nn.Module):
-    """Two linear maps with an activation between them, at each position by itself."""
+    """Two linear maps with an activation between them, applied to each position separately."""
 
     def __init__(self, config: GPT2Config) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class MLP(nn.Module):
         self.activation = ACTIVATIONS[config.activation]
 
     def forward(self, x: Tensor) -> Tensor:
-        """What is added to the residual stream, `[B, T, C]`, for its normalised value."""
+        """What the MLP adds to the residual stream, `[B, T, C]`, given the normalised stream."""
         out: Tensor = self.W_out(self.activation(self.W_in(x)))
         return out
 
@@ -122,7 +122,7 @@ class GPT2(Network):
 
     @property
     def token_embedding(self) -> Embedding:
-        """The table that W_U shares unless the checkpoint has one of its own."""
+        """The table that W_U is tied to, unless the checkpoint has a separate one."""
         return self.wte
 
     def embed(self, ids: Tensor, offset: int = 0) -> Tensor:
@@ -138,7 +138,7 @@ class GPT2(Network):
         return out
 
     def frozen_final_norm(self, resid: Tensor) -> FrozenNorm:
-        """ln_f in float32 with its sigma held at that of `resid` `[C]`; linear but for its bias."""
+        """ln_f in float32 with its sigma frozen at that of `resid` `[C]`; an affine map."""
         check_width(resid, self.config.d_model)
         sigma = (resid.float().var(unbiased=False) + self.ln_f.eps).sqrt()
         return FrozenNorm(self.ln_f.weight.float() / sigma, self.ln_f.bias.float(), centred=True)

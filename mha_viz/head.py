@@ -1,4 +1,4 @@
-"""Head: the place of one attention head, and how people and links write it."""
+"""Head: the position of one attention head, and how it is written for people and in links."""
 
 import re
 from collections.abc import Collection
@@ -35,15 +35,15 @@ class Head(NamedTuple):
 
     @classmethod
     def find_all(cls, text: str) -> "list[Head]":
-        """Every head that a text names, in order and each once."""
+        """Every head that a text names, in order, without repeats."""
         return list(dict.fromkeys(cls(int(layer), int(head)) for layer, head in _KEY.findall(text)))
 
     def check(
         self, n_layers: int, n_heads: int, kept: Collection[int] | None = None, *, model: str
     ) -> None:
-        """Raises HeadNotFound where a model of this size does not have the head.
+        """Raises HeadNotFound if a model of this size does not have the head.
 
-        `kept` are the heads of its layer that have not been pruned; None is all of them.
+        `kept` are the heads of its layer that have not been pruned; None means all.
         """
         if not (0 <= self.layer < n_layers and 0 <= self.head < n_heads):
             raise HeadNotFound(

@@ -1,4 +1,4 @@
-"""Layers that networks of several families are made of. torch only."""
+"""Layers shared by several families of networks. Imports only torch."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from mha_viz.errors import ShapeError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrozenNorm:
-    """A norm with its scale held at that of one vector x, so that it is linear:
+    """A norm with its scale frozen at that of one vector x, so that it is linear:
 
     norm(x) = sum over parts of frozen(part) + frozen.bias, for any parts that add up to x.
     """
@@ -26,7 +26,7 @@ class FrozenNorm:
 
 
 class Embedding(nn.Embedding):
-    """A table of vectors. On the meta device it draws none, for which torch would import sympy."""
+    """A table of vectors. On the meta device it is left empty: to fill it, torch imports sympy."""
 
     def reset_parameters(self) -> None:
         """Random weights, unless the table is on the meta device."""

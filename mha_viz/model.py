@@ -51,7 +51,7 @@ class Model:
         """One forward pass over the text, as a `Trace`.
 
         `cut` says where tokens beyond n_positions are dropped: at the "start" or the "end" of the
-        text. The trace holds their number. `on_layer` is called with the number of layers done; an
+        text. The trace records how many. `on_layer` is called with the number of layers done; an
         exception that it raises stops the pass. Raises TextError for an empty text, or another
         `cut`.
         """
@@ -70,7 +70,7 @@ class Model:
         head_gate: Array | None = None,
         on_layer: OnLayer | None = None,
     ) -> Trace:
-        """One forward pass over exactly these token ids, as a `Trace`; its text is what they spell.
+        """One forward pass over exactly these token ids, as a `Trace`; its text is the decoded ids.
 
         `head_gate` `[L, H]` scales each head's z before W_O: 0 ablates a head, 1 leaves it as it
         is. `on_layer` is called with the number of layers done; an exception that it raises stops

@@ -1,4 +1,4 @@
-"""Network: what the rest of the package needs of a transformer, and the one walk through it.
+"""Network: the interface of a transformer to the rest of the package, and its only forward pass.
 
     resid = embed(ids)
     for each block:
@@ -6,12 +6,11 @@
         resid = resid + attn_out + mlp_output(resid, resid + attn_out)
     logits = final_norm(resid) @ W_U^T
 
-A family of models (GPT-2 is one, in gpt2.py) says how it embeds, what its norms are and what its
-MLP reads; the walk is the same for all. Pruning, analysis and lessons take these steps one by one.
+A family of models (GPT-2 is one, in gpt2.py) defines its embedding, its norms and the input of its
+MLP; the order of the steps is the same for all. Pruning, analysis and lessons run them one by one.
 
-A forward changes nothing on the network: what a caller wants to know is a return value (`Run`),
-what a caller wants to change is an argument (`head_gate`, `cache`). Any number of threads may use
-one network at the same time.
+A forward pass never modifies the network: results are return values (`Run`), and interventions are
+arguments (`head_gate`, `cache`). Any number of threads may use one network at the same time.
 """
 
 from abc import ABC, abstractmethod
@@ -42,7 +41,7 @@ class NetworkConfig:
     n_positions: int
     vocab_size: int
     n_kv_heads: int | None = None  # G, where it is not n_heads
-    pruned_heads: tuple[tuple[int, ...], ...] = ()  # for each layer, in rising order; () is none
+    pruned_heads: tuple[tuple[int, ...], ...] = ()  # for each layer, ascending; () for none
 
     @property
     def d_head(self) -> int:
@@ -50,7 +49,7 @@ class NetworkConfig:
         return self.d_model // self.n_heads
 
     def kept_heads(self, layer: int) -> list[int]:
-        """The heads of a layer that have not been pruned, in rising order."""
+        """The heads of a layer that have not been pruned, in ascending order."""
         pruned = self.pruned_heads[layer] if self.pruned_heads else ()
         return [head for head in range(self.n_heads) if head not in pruned]
 
@@ -111,7 +110,7 @@ class Block(nn.Module, ABC):
     ) -> HeadTensors:
         """q, k, v and z of the heads, for the residual stream `[B, T, C]` before this block.
 
-        `cache` holds the positions before these and gains them; k and v are then those of all
+        `cache` holds the earlier positions, and these are appended; k and v are then those of all
         positions so far. With `last_only`, z is computed for the last position alone, `[B, H, 1,
         d_h]`. `attn.merge` turns z into what attention adds.
         """
@@ -160,7 +159,7 @@ class Network(nn.Module, ABC):
 
     @abstractmethod
     def frozen_final_norm(self, resid: Tensor) -> FrozenNorm:
-        """`final_norm` in float32, with its scale held at that of `resid` `[C]`."""
+        """`final_norm` in float32, with its scale frozen at that of `resid` `[C]`."""
 
     @property
     def device(self) -> torch.device:
@@ -238,8 +237,8 @@ class Network(nn.Module, ABC):
         """q, k and v of every layer and the logits at the last position, of ids `[B, T]`.
 
         Query heads that share a key/value head each get a copy of it; pruned heads are NaN. In the
-        last block only the last position is computed beyond keys and values, since no other is
-        read. `head_gate` is that of `forward`. Raises ShapeError.
+        last block, everything but k and v is computed for the last position alone. `head_gate` is
+        that of `forward`. Raises ShapeError.
         """
         resid = self.embed(ids)
         cfg = self.config
@@ -256,7 +255,7 @@ class Network(nn.Module, ABC):
         return Run(qkv=qkv, logits=self.unembed(resid[:, -1]))
 
     def empty_cache(self, size: int | None = None, *, batch: int = 1) -> list[KVCache]:
-        """A cache for each layer with room for `size` tokens, n_positions unless given."""
+        """A cache for each layer with room for `size` tokens (default: n_positions)."""
         n, like = size or self.config.n_positions, self.W_U.weight
         return [
             KVCache(batch, block.attn.n_kv_heads, n, self.config.d_head, like)
@@ -267,7 +266,7 @@ class Network(nn.Module, ABC):
     def with_attention(
         self, config: NetworkConfig, states: Mapping[int, Mapping[str, Tensor]]
     ) -> Self:
-        """A network of another configuration, whose attention has other weights in some layers.
+        """A network with another configuration and other attention weights in some layers.
 
         `states` maps a layer to the state dict of its attention. All other weights are shared with
         this network, not copied.

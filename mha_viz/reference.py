@@ -73,7 +73,7 @@ class HeadByHead(nn.Module):
     """Multi-head attention as a list of heads that run one after the other.
 
     Their outputs are concatenated and multiplied by W_O; without `projection` they are only
-    concatenated. `d_head` is C / H by default. Raises ShapeError where d_model is not a multiple of
+    concatenated. `d_head` is C / H by default. Raises ShapeError if d_model is not a multiple of
     n_heads.
     """
 
@@ -246,7 +246,7 @@ def _check_input(x: Tensor, d_in: int) -> None:
 
 
 def _numpy_head_width(x: Array, W_QKV: Array, W_O: Array, n_heads: int) -> int:
-    """The d_h of the weights. Raises ShapeError where they do not fit x or each other."""
+    """The d_h of the weights. Raises ShapeError if they do not fit x or each other."""
     d_h = W_QKV.shape[0] // (3 * n_heads) if n_heads > 0 else 0
     width, C = n_heads * d_h, x.shape[-1]
     if d_h < 1 or x.ndim != 3 or W_QKV.shape != (3 * width, C) or W_O.shape[1:] != (width,):

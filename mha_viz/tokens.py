@@ -62,7 +62,7 @@ def read_tokens(tokenizer: "Tokenizer", ids: Sequence[int]) -> tuple[Token, ...]
 
 
 def unknown_characters(tokenizer: "Tokenizer", text: str) -> list[str]:
-    """The characters of which the tokenizer lacks a byte, so that it would drop them."""
+    """The characters that the tokenizer would drop, because it lacks one of their bytes."""
     missing = {c for c in _ALPHABET if tokenizer.token_to_id(c) is None}
     return [c for c in dict.fromkeys(text) if not missing.isdisjoint(_spelled(c))]
 
@@ -87,7 +87,7 @@ def label(piece: bytes) -> str:
 
 
 def shorten(text: str, limit: int = MAX_LABEL) -> str:
-    """The text, with … for its middle if it is longer than `limit`."""
+    """The text, with … in place of its middle if it is longer than `limit`."""
     if len(text) <= limit:
         return text
     return f"{text[: limit // 2]}…{text[len(text) - (limit - limit // 2 - 1) :]}"
@@ -173,7 +173,7 @@ def _visible(c: str, before: str) -> str:
 
 
 def _can_carry(before: str) -> bool:
-    """Whether this is a letter without a mark; a second one would overlap the next label."""
+    """Whether this is a letter with no mark yet; a second mark would overlap the next label."""
     bare = len(before) == 1 and before.isalpha()
     return bare and not any(map(unicodedata.combining, unicodedata.normalize("NFD", before)))
 

@@ -13,7 +13,7 @@ measurements:
     grid      the picture of all 144 heads, against BertViz: bytes, and time in Chromium
     ablation  each head ablated, exactly and estimated, against hooks on transformers: CPU time
     start     from `streamlit run` to the first picture, against importing torch and streamlit
-    change    from a key to the picture of another head, against Streamlit's default settings
+    change    from a key press to the picture of another head, against Streamlit's default settings
     views     every view of the app: bytes, server time, time in Chromium (a table of its own)
 
 The exit status is 1 if a goal is missed or a measurement was not possible.

@@ -114,7 +114,7 @@ def phase_length(fraction: float) -> int:
 
 
 def learning_rate(step: int, fraction: float) -> float:
-    """The factor on the peak: a short warm-up, then a cosine down to the floor."""
+    """The factor on the peak learning rate: a short warm-up, then a cosine down to the floor."""
     cosine = LR_FLOOR + (1 - LR_FLOOR) * 0.5 * (1 + math.cos(math.pi * min(fraction, 1.0)))
     return min(1.0, (step + 1) / WARM_UP) * cosine
 
@@ -160,7 +160,7 @@ def held_out_loss(model: GPT2, ids: Tensor, length: int = 256, limit: int = 64) 
 
 
 def steps(progress: Progress, budget: int, begin: float) -> Iterator[float]:
-    """The fraction of the schedule that is done, once per step until the budget is spent."""
+    """Yields the fraction of the schedule that is done, until the budget of tokens is spent."""
     while progress.tokens < budget:
         yield begin + (1 - begin) * progress.tokens / budget
 

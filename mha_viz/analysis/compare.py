@@ -29,7 +29,7 @@ DISTANCE = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Alignment:
-    """Pairs of positions with equal tokens, in rising order: `a[n]` is paired with `b[n]`."""
+    """Pairs of positions with equal tokens, in ascending order: `a[n]` is paired with `b[n]`."""
 
     a: Positions
     b: Positions
@@ -132,6 +132,6 @@ def _pairs(a: Trace, b: Trace, alignment: Alignment | None) -> Alignment:
     if (a.n_layers, a.n_heads) != (b.n_layers, b.n_heads):
         raise ShapeError(
             f"{a.model} has {a.n_layers} layers of {a.n_heads} heads and {b.model} "
-            f"{b.n_layers} of {b.n_heads}. Only models with equal numbers can be compared."
+            f"{b.n_layers} of {b.n_heads}. Only models of equal size can be compared."
         )
     return align_traces(a, b) if alignment is None else alignment

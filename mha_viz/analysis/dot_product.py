@@ -196,7 +196,7 @@ def share_of_first(amounts: Array) -> float:
 
 
 def _strongest_first(lines: Lines) -> Positions:
-    """The indices by falling weight; for equal weights, earlier queries and then keys go first."""
+    """The indices by descending weight; ties go to the earlier query, then to the earlier key."""
     order: Positions = np.lexsort((lines.keys, lines.queries, -lines.weights))
     return order
 

@@ -1,13 +1,13 @@
-"""What a head writes, and what that does: value norms and direct logit attribution.
+"""What a head writes and its effect on the logits: value norms and direct logit attribution.
 
-Everything that a transformer adds to its residual stream is a sum, and the final norm is linear
-once its scale is held. So each logit is a sum over what was added (Elhage et al. 2021). For GPT-2:
+The residual stream is the sum of everything that was added to it, and the final norm is linear once
+its scale is frozen. So each logit is a sum of the same terms (Elhage et al. 2021). For GPT-2:
 
     resid  = embedding + sum_l (sum_h z_lh W_O^lh + b_O^l + mlp_l)
     logits = (resid - mean(resid)) / sigma * gamma W_U + beta W_U
 
-with the sigma of this run. A direct effect is one term of that sum, on the path past all later
-layers. What later layers make of it is not included; they may amplify or cancel it.
+with the sigma of this run. A direct effect is one term of that sum: the path that bypasses all
+later layers. Effects through later layers are not included; they may amplify or cancel it.
 """
 
 from collections.abc import Sequence
@@ -146,7 +146,7 @@ def ioi_direct_effects(
 
     Over n = 16 sentences that name two people and then one of them again. Name movers raise the
     difference, negative name movers lower it (Wang et al. 2023). `on_progress` is called with the
-    fraction done; an exception that it raises stops the work. Raises TextError where a name is not
+    fraction done; an exception that it raises stops the work. Raises TextError if a name is not
     a single token of the model.
     """
     n_sentences = len(OPENINGS) * len(NAMES)
@@ -211,7 +211,7 @@ def _check_trace(model: Model, trace: Trace) -> None:
     if trace.q.shape != expected or len(trace.logits) != cfg.vocab_size:
         raise ShapeError(
             f"The trace has q {list(trace.q.shape)} and {len(trace.logits):,} logits; "
-            f"{model.description.name} makes {list(expected)} and {cfg.vocab_size:,}. Trace the "
+            f"{model.description.name} expects {list(expected)} and {cfg.vocab_size:,}. Trace the "
             "text with this model."
         )
 

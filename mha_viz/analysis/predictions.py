@@ -99,12 +99,12 @@ def lens(
     *,
     on_progress: OnProgress | None = None,
 ) -> Iterator[Predictions]:
-    """The logit lens: the predictions at `positions`, L + 1 times, from the embedding on.
+    """The logit lens: the predictions at `positions`, L + 1 times, starting at the embedding.
 
     The final norm and W_U are applied to the residual stream before the first block and after each
-    block; the last is the model's prediction. All positions unless given; later ones than these are
-    not computed. `on_progress` is called with the fraction of layers done. Raises ShapeError for
-    positions outside the text or more than POSITIONS of them, and as `predict` does.
+    block; the last is the model's prediction. The default is all positions; those after the last
+    one given are not computed. `on_progress` is called with the fraction of layers done. Raises
+    ShapeError for positions outside the text or more than POSITIONS of them, and as `predict` does.
     """
     _check(model, ids, k)
     asked = range(len(ids)) if positions is None else positions
@@ -153,7 +153,7 @@ def score_continuation(
     n_candidates: int = 8,
     on_progress: OnProgress | None = None,
 ) -> Iterator[Step]:
-    """Scores the `given` tokens after `ids`: each as a step, with the prediction it met.
+    """Scores the `given` tokens after `ids`: each as a step, with the prediction made before it.
 
     The product of their probabilities is that of the whole continuation. There are fewer steps
     where n_positions is reached. Raises TextError as `continue_text` does.

@@ -1,6 +1,6 @@
 """The project's reference text in two halves: selection texts and held-out evaluation texts.
 
-An order of heads fits the text that selected it, so another text has to evaluate the order. The
+An order of heads is fitted to the text that selected it, so it is evaluated on another text. The
 text was written for this project; assets/reference.txt holds one paragraph per line.
 """
 
@@ -61,7 +61,7 @@ def _halves(text: str) -> tuple[str, str]:
     if not gaps:
         raise TextError(
             "The text is a single word. One part of a text selects heads, another part evaluates "
-            "the selection: give at least two words, better two paragraphs."
+            "the selection: give at least two words, preferably two paragraphs."
         )
     middle = min(gaps, key=lambda gap: abs(gap.start() + gap.end() - len(text)))
     return text[: middle.start()], text[middle.end() :]

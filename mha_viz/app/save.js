@@ -1,5 +1,5 @@
 // @ts-check
-// PNG and SVG of a chart, made where it is drawn: no server and no other host takes part.
+// PNG and SVG of a chart, made in the browser that drew it, without a server or any other host.
 
 import { find, setVariables } from "./browser/dom.js";
 import { findFigure, plotly } from "./browser/plotly.js";

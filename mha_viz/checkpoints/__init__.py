@@ -92,7 +92,7 @@ def load(
 def save(model: Model, folder: str | Path, *, dtype: torch.dtype = torch.float32) -> None:
     """Writes a folder that `load` reads: weights, configuration, tokenizer.
 
-    transformers reads it too, unless heads have been pruned; `write_zeroed` is for those.
+    transformers reads it too, unless heads have been pruned; for that, use `write_zeroed`.
     """
     network = _gpt2(model)
     write_folder(Path(folder), network.config, gpt2_state(network), model.tokenizer, dtype=dtype)

@@ -1,4 +1,4 @@
-"""config.json, checked: whether this is a GPT-2, and of which size. A library would guess."""
+"""Checks config.json: is this a GPT-2, and of what size? transformers would guess."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ import torch
 from mha_viz.errors import CheckpointError, NotGPT2, SourceError
 from mha_viz.gpt2 import ACTIVATIONS, GPT2Config
 
-ALIASES = {  # the names of other models in transformers, which it also accepts for GPT-2
+ALIASES = {  # other models' names, which transformers also accepts for GPT-2
     "n_embd": "hidden_size",
     "n_head": "num_attention_heads",
     "n_layer": "num_hidden_layers",
@@ -146,7 +146,7 @@ def _count(raw: Mapping[str, Any], key: str, default: int, where: str) -> int:
 def _pruned_heads(
     raw: Mapping[str, Any], config: GPT2Config, where: str
 ) -> tuple[tuple[int, ...], ...]:
-    """The pruned heads of each layer, in rising order; () if no layer has any.
+    """The pruned heads of each layer, in ascending order; () if no layer has any.
 
     The key and its form, {"layer": [heads]}, are those of transformers before version 5.
     """

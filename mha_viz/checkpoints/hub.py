@@ -1,8 +1,8 @@
-"""Downloads a model from the Hugging Face Hub into huggingface_hub's cache, and no byte twice.
+"""Downloads a model from the Hugging Face Hub into huggingface_hub's cache, each byte only once.
 
 huggingface_hub provides the session, login, metadata, errors and the layout of the cache. Its
 download function is not used: when stopped, it drops what has arrived, which can be gigabytes, and
-without a network it retries for minutes before it says so.
+without a network it retries for minutes before it reports that.
 """
 
 import hashlib
@@ -34,11 +34,11 @@ from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RemoteEntryNo
 from mha_viz.checkpoints.hub_cache import CONFIG, HASH, PARTIAL, CachedModel, link
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
-# What makes a tokenizer complete comes last, so that an interrupted download is not complete.
+# The files that complete a tokenizer come last: an interrupted download must not look complete.
 _SETTINGS = ("added_tokens.json", "special_tokens_map.json", "tokenizer_config.json")
 TOKENIZER = (*_SETTINGS, "merges.txt", "vocab.json", "tokenizer.json")
 TIMEOUT = 10.0  # seconds without a byte
-TRIES, PAUSE = 4, 1.0  # of a broken connection, and the seconds between them
+TRIES, PAUSE = 4, 1.0  # attempts if the connection breaks, and the seconds between them
 
 _PART = r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,94}[A-Za-z0-9_])?"
 _REPO_ID = re.compile(rf"(?!.*(?:--|\.\.))(?:{_PART}/)?{_PART}(?<!\.git)")
@@ -112,7 +112,7 @@ class _Download:
         check_name(name)
         self.name, self.cache = name, CachedModel(name)
         self.on_progress, self.cancel = on_progress, cancel or threading.Event()
-        # huggingface_hub read the environment when it was imported; this follows it as it is now.
+        # huggingface_hub read the environment on import; this uses its current values.
         env = os.environ.get
         self.endpoint = (env("HF_ENDPOINT") or constants.ENDPOINT).rstrip("/")
         offline = env("HF_HUB_OFFLINE") or env("TRANSFORMERS_OFFLINE") or ""
@@ -138,7 +138,7 @@ class _Download:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Of several threads or processes that want one model, one downloads it; others wait."""
+        """Lets one of several threads or processes download the model while the others wait."""
         lock = self.cache.lock()
         while not lock.is_locked:
             self.report(CONFIG)
@@ -151,7 +151,7 @@ class _Download:
 
     def download(self, weights: bool) -> None:
         """Config first, which may rule the model out; then the small files; then the weights."""
-        # A compressed reply would have another size and other ranges than the file.
+        # The size and ranges of a compressed reply would not match the file's.
         self.headers = {"accept-encoding": "identity", "user-agent": "mha-viz"}
         if not constants.HF_HUB_DISABLE_IMPLICIT_TOKEN and (token := get_token()):
             self.headers["authorization"] = f"Bearer {token}"

@@ -33,7 +33,7 @@ class CachedModel:
         self.root = cache_folder() / f"models--{name.replace('/', '--')}"
 
     def lock(self) -> FileLock:
-        """The lock of those who download this model."""
+        """The lock that all downloads of this model share."""
         locks = self.root.parent / ".locks" / self.root.name
         locks.mkdir(parents=True, exist_ok=True)
         return FileLock(locks / "mha-viz.lock")
@@ -80,7 +80,7 @@ class CachedModel:
         main.write_text(commit)
 
     def check_space(self, blobs: Iterable[Path], n_bytes: int) -> None:
-        """Raises SourceError if the disk has no room for blobs of `n_bytes`, less what is there."""
+        """Raises SourceError if the disk has no room for the rest of `blobs`, `n_bytes` in all."""
         files = [file for blob in blobs for file in (blob, blob.with_suffix(PARTIAL))]
         missing = n_bytes - sum(file.stat().st_size for file in files if file.is_file())
         free = shutil.disk_usage(self.root).free
@@ -92,12 +92,12 @@ class CachedModel:
 
 
 def link(path: Path, blob: Path) -> None:
-    """Makes `path` a link to a blob; where the system allows no links, the blob moves there."""
+    """Makes `path` a link to a blob; if the system does not allow links, moves the blob."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     try:
         path.symlink_to(os.path.relpath(blob, path.parent))
-    except OSError:  # Windows, without the right to make links
+    except OSError:  # Windows, without permission to create links
         blob.replace(path)
 
 

@@ -1,8 +1,8 @@
-"""The names of each tensor in a GPT-2 file and in `gpt2.GPT2`, and the step between them.
+"""The names of each tensor in a GPT-2 file and in `gpt2.GPT2`, and the conversion between them.
 
 GPT-2's files store every projection as `[in, out]` (transformers calls that a Conv1D); `nn.Linear`
 holds `[out, in]`. Those are the rows marked `transposed`. Both keep q, k and v as thirds of one
-tensor, so their order stays.
+tensor, so their order is the same.
 """
 
 from collections.abc import Iterator, Mapping

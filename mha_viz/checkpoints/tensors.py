@@ -207,7 +207,7 @@ def _checked(key: str, tensor: Tensor, shape: tuple[int, ...], name: str, requir
 
 
 def _normalise(raw: dict[str, Tensor], name: str) -> dict[str, Tensor]:
-    """One prefix for all spellings of a name, without the masks that old files contain."""
+    """Gives all names the same prefix, and drops the masks that old files contain."""
     tensors: dict[str, Tensor] = {}
     for key, tensor in raw.items():
         clean = key
@@ -250,7 +250,7 @@ def _read_file(path: Path, name: str) -> dict[str, Tensor]:
     try:
         tensors: dict[str, Tensor] = load_file(path)
     except Exception as error:
-        # Besides SafetensorError, what a damaged header makes torch raise: several kinds.
+        # For a damaged header, torch raises several types besides SafetensorError.
         raise CheckpointError(_what_is_wrong(path, name)) from error
     return tensors
 
@@ -263,7 +263,7 @@ def _torch_load(path: Path, name: str) -> dict[str, Any]:
     try:
         payload = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        # A damaged pickle raises nearly anything; none of its code runs with weights_only.
+        # A damaged pickle can raise almost any exception; none of its code runs with weights_only.
         raise CheckpointError(
             f"{path.name} of {name} is damaged or holds more than plain tensors. It was rejected, "
             "and no code in it was run. Save the weights as safetensors."

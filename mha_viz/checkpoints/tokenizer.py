@@ -14,7 +14,7 @@ GPT2_VOCABULARY_SIZES = range(50257, 50305)  # GPT-2's own, and padded to a mult
 def find_tokenizer(
     place: Path, name: str, config: GPT2Config, other: str | Path | None
 ) -> Tokenizer:
-    """The tokenizer of the checkpoint at `place`, or the one of the source `other`.
+    """The tokenizer of the checkpoint at `place`, or that of the source `other`.
 
     Raises SourceError if there is none, with a hint on where to get it.
     """
@@ -40,8 +40,8 @@ def find_tokenizer(
 def read_tokenizer(folder: Path, name: str) -> Tokenizer:
     """The tokenizer in `folder`: tokenizer.json as it is, or built from vocab.json and merges.txt.
 
-    transformers only does the latter. It would also rebuild a tokenizer.json, and add an
-    `<|endoftext|>` that is missing, with an id that the model does not have.
+    transformers always builds it, even if there is a tokenizer.json, and adds a missing
+    `<|endoftext|>` with an id that the model does not have.
 
     Raises SourceError if there is none, and CheckpointError if it cannot be read.
     """

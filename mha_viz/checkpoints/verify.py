@@ -54,7 +54,7 @@ def build(folder_config: dict[str, Any], tensors: dict[str, Tensor], name: str) 
             dtype=torch.float32,
         )
     except Exception as error:
-        # Its configuration is checked by a library that has an exception tree of its own.
+        # Its configuration is checked by a library with its own hierarchy of exceptions.
         text = str(error).strip() or "it gave no reason"
         reason = text.splitlines()[-1].split("Error: ")[-1].strip()
         raise CheckpointError(f"transformers cannot build {name}: {reason}") from error
@@ -70,7 +70,7 @@ def build(folder_config: dict[str, Any], tensors: dict[str, Tensor], name: str) 
 
 @torch.inference_mode()
 def compare(ours: GPT2, theirs: GPT2LMHeadModel, name: str) -> None:
-    """Raises CheckpointError where our logits or patterns differ from transformers' eager ones."""
+    """Raises CheckpointError if our logits or patterns differ from transformers' eager ones."""
     T = min(8, ours.config.n_positions)
     ids = torch.linspace(0, ours.config.vocab_size - 1, T).long()[None]
     expected = theirs(ids, output_attentions=True, return_dict=True)

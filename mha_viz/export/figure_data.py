@@ -137,7 +137,7 @@ def _list(values: Any) -> list[Any]:
 
 
 def _array(values: Any) -> NDArray[Any] | None:
-    """A property of a figure as numbers, unpacked if Plotly packed them; None if it has others."""
+    """A property of a figure as numbers, unpacked if Plotly packed them; None for other types."""
     if isinstance(values, dict) and "bdata" in values:
         flat = np.frombuffer(base64.b64decode(values["bdata"]), dtype=values["dtype"])
         shape = str(values.get("shape", "")).replace(" ", "")

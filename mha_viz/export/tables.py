@@ -13,7 +13,7 @@ Table = tuple[list[str], list[list[Any]]]  # header, rows
 
 
 def safe(text: str) -> str:
-    """The text so that a spreadsheet shows it and runs nothing."""
+    """The text, escaped so that a spreadsheet shows it and does not run it."""
     return f"'{text}" if text.startswith(FORMULA) else text
 
 

@@ -95,7 +95,7 @@ class Style:
         return note | {"showarrow": False, "font": self.muted()} | more
 
     def selected(self, text: str) -> str:
-        """Escaped text as the label of what is selected."""
+        """Escaped text, styled as the label of the selection."""
         return f'<b><span style="color:{self.theme.query}">{text}</span></b>'
 
 

@@ -49,7 +49,7 @@ def head_grid(
 
 
 def head_axes(L: int, H: int, style: Style) -> Spec:
-    """Layers down and heads across; of many, every second or fourth has a label."""
+    """Layers down and heads across; if there are many, only every second or fourth has a label."""
     layers, heads = _labelled(L), _labelled(H)
     across = {"side": "top", "range": [-0.5, H - 0.5], "constraintoward": "left"}
     down = {"range": [L - 0.5, -0.5], "constraintoward": "top"}

@@ -15,7 +15,7 @@ from mha_viz.figures.theme import NORMAL, TextSizes, Theme
 class Line:
     """A line: its name in the legend, a number for each x, and its colour.
 
-    A `guide` is no measurement: it is thin and dotted and has no points.
+    A `guide` is not a measurement: it is thin and dotted, without points.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Two numbers of every head against each other."""
+"""Two numbers for each head, plotted against each other."""
 
 import numpy as np
 import plotly.graph_objects as go

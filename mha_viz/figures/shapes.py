@@ -1,6 +1,6 @@
 """A tensor drawn to scale, a sheet for each matrix, each head in its colour.
 
-A pixel is a value and its opacity shows the magnitude, so that the same values can be recognised
+Each pixel is a value and its opacity shows the magnitude, so that the same values can be recognised
 after each step.
 """
 
@@ -90,7 +90,7 @@ def tensor_drawing(
 def _lay_out(
     values: Array, axes: Sequence[str], heads: tuple[int, ...], style: Style
 ) -> tuple[list[Sheet], list[Spec]]:
-    """The sheets, a batch element below the other, and the labels of axes, elements and heads."""
+    """The sheets, one batch element below another, and the labels of axes, elements and heads."""
     B, four = len(values), values.ndim == 4
     if four and axes[1] == "T":
         values, axes = values.swapaxes(1, 2), [axes[0], axes[2], axes[1], axes[3]]

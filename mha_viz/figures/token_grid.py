@@ -84,7 +84,7 @@ def _cells(grid: Grid, style: Style) -> Spec:
 
 
 def _outlines(outlined: NDArray[np.bool_], theme: Theme) -> Spec:
-    """All outlines as one line with gaps: Plotly takes far longer for a shape each."""
+    """All outlines as one line with gaps: one shape per cell would take Plotly far longer."""
     half = 0.5 - INSET
     corners = np.array([(-half, -half), (half, -half), (half, half), (-half, half), (-half, -half)])
     interrupted = np.vstack([corners, (np.nan, np.nan)])

@@ -10,14 +10,14 @@ ON_TEXT = f"the text; without one, {TWICE[0]} random tokens written twice, sever
 ON_TWICE = f"{TWICE[0]} random tokens written twice (n = {TWICE[0]}), several seeds"
 ON_FOUR_TIMES = f"{FOUR_TIMES[0]} random tokens written {FOUR_TIMES[1]} times, several seeds"
 ROW_0 = "Row 0, which can only look at itself, and queries that are special tokens."
-TIES = "Of equal weights, the first key counts."
+TIES = "Ties go to the first key."
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
     """A measure of one head. `formula` is KaTeX; `range` is its smallest and largest value.
 
-    In formulas, A is the pattern, i a query and j a key, both from 0. The mean goes over the
+    In formulas, A is the pattern, i a query and j a key, both from 0. The mean runs over the
     queries that are not excluded.
     """
 
@@ -85,7 +85,7 @@ MEASURES: dict[str, Measure] = {
         "Confidence",
         r"\operatorname{mean}_i \max_j A_{ij}",
         ON_TEXT,
-        f"{ROW_0} Keys that are special tokens, also at the first position. A first token that is "
+        f"{ROW_0} Keys that are special tokens, even at the first position. A first token that is "
         "text counts as a key, although it is often a sink.",
         "Voita et al. 2019, section 4, who exclude the end-of-sentence token",
     ),
@@ -93,7 +93,7 @@ MEASURES: dict[str, Measure] = {
         "Positional",
         r"\max_o \operatorname{mean}_i\, [\, i - \operatorname{argmax}_j A_{ij} = o\,]",
         ON_TEXT,
-        f"{ROW_0} {TIES} From {POSITIONAL} on, a head is called positional.",
+        f"{ROW_0} {TIES} At {POSITIONAL} or more, a head is called positional.",
         "Voita et al. 2019, section 5.1",
     ),
     "rare_token": Measure(

@@ -18,8 +18,8 @@ from mha_viz.trace import Array, Trace
 Numbers = NDArray[np.float64]
 Positions = NDArray[np.intp]
 
-POSITIONAL = 0.9  # the share from which Voita et al. 2019, section 5.1, call a head positional
-NEAR = 4  # tokens back; in English, the word that a word depends on is mostly within this distance
+POSITIONAL = 0.9  # the share at which Voita et al. 2019, section 5.1, call a head positional
+NEAR = 4  # tokens back; in English, the word that a word depends on is usually within this distance
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Targets(NamedTuple):
 
 
 def targets(pattern: Array, queries: Positions | None = None) -> Targets:
-    """The key that each query looks at most, the first of equals. Empty for a NaN pattern."""
+    """The key that each query looks at most; ties go to the first. Empty for a NaN pattern."""
     i, rows = _queries(pattern, queries), _rows(pattern, queries)
     if np.isnan(rows[:, 0]).any():
         i, rows = i[:0], rows[:0]
@@ -149,7 +149,7 @@ def favourite_offset(largest: Targets) -> tuple[int, float]:
 def positional(largest: Targets) -> float:
     """How often the largest weight is at the favourite offset, in [0, 1]; see `favourite_offset`.
 
-    From `POSITIONAL` on, a head is called positional.
+    At `POSITIONAL` or more, a head is called positional.
     """
     return favourite_offset(largest)[1]
 

@@ -1,7 +1,7 @@
 """Published roles of heads in GPT-2 small, and whether our measures agree with them.
 
 Indices belong to one set of weights: other sizes, distilled and fine-tuned models do not inherit a
-role. `check` compares a role with one of our measures, by a threshold that is ours and not the
+role. `check` compares a role with one of our measures, by a threshold that is ours, not the
 paper's. The papers established the roles by intervening on heads, not from patterns alone.
 """
 
@@ -65,7 +65,7 @@ def roles_for(description: "Description", config: "NetworkConfig") -> dict[tuple
 def check(role: Role, frame: "pd.DataFrame") -> Verdict:
     """Whether head profiles, as `measure` returns them, confirm the role.
 
-    They do if the value reaches the threshold, and so does its whole interval if it has one. A
+    They do if the value reaches the threshold and, if there is an interval, all of it does too. A
     missing or NaN column gives no answer. Raises ShapeError for a table without this head.
     """
     row = frame[(frame["layer"] == role.layer) & (frame["head"] == role.head)]
@@ -93,7 +93,7 @@ def _roles() -> dict[tuple[int, int], Role]:
     groups: list[tuple[str, str, str | None, float, list[tuple[int, int]]]] = [
         (
             "name mover",
-            f"{mover}: its direct effect raises the correct name over the repeated one.",
+            f"{mover}: its direct effect favours the correct name over the repeated one.",
             LOGIT_DIFFERENCE,
             0.1,
             [(9, 9), (10, 0), (9, 6)],
@@ -116,7 +116,7 @@ def _roles() -> dict[tuple[int, int], Role]:
         (
             "S-inhibition",
             "It keeps name movers from looking at the repeated name, by changing their queries. "
-            "That shows only in an intervention on those, so it is not checked here.",
+            "That shows only in an intervention on these, so it is not checked here.",
             None,
             math.nan,
             [(7, 3), (7, 9), (8, 6), (8, 10)],

@@ -17,7 +17,7 @@ from mha_viz.trace import Array, Trace
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A way to combine heads: its formula in KaTeX, and its limits."""
+    """A way to combine heads: its formula in KaTeX, and its limitations."""
 
     title: str
     formula: str
@@ -45,7 +45,7 @@ AGGREGATES: dict[str, Aggregate] = {
         r"\tilde A_l = \tfrac12 \bar A_l + \tfrac12 I, \qquad R_l = \tilde A_l R_{l-1}, "
         r"\quad R_{-1} = I",
         "It assumes that the residual stream and attention contribute equally, and so do the heads "
-        "of a layer; it ignores values, MLPs and LayerNorm. It was made for encoders: under a "
+        "of a layer; it ignores values, MLPs and LayerNorm. It was designed for encoders: under a "
         "causal mask, paths only lead back, so with depth, weight tends to drift to position 0, "
         "even without a sink. Rows add up to 1.",
         "Abnar and Zuidema 2020, section 3",
@@ -97,7 +97,7 @@ def rollout(
     """`[T, T]`: how much of position i after the first `n_layers` layers comes from position j.
 
     R = A'_l R with A'_l = (1 - residual) mean_h A_l + residual I, from R = I, by default over all
-    layers (Abnar and Zuidema 2020, section 3). Rows sum to 1. `AGGREGATES` names its limits. A
+    layers (Abnar and Zuidema 2020, section 3). Rows sum to 1. `AGGREGATES` lists its limitations. A
     layer whose heads are all pruned changes nothing. `on_layer` is called with the number of layers
     done. Raises ShapeError for a number of layers that the model does not have, or a `residual`
     outside [0, 1].

@@ -36,7 +36,7 @@ REPORT_EVERY = (50, 250)  # the fewest and the most steps between two reports
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that determines a training besides the text. Raises ShapeError if invalid."""
+    """All that determines a training run besides the text. Raises ShapeError if invalid."""
 
     n_heads: int = 1
     width: int = 32
@@ -62,7 +62,7 @@ class Settings:
 
     @property
     def report_steps(self) -> list[int]:
-        """The steps after which a training reports: 0, then at equal intervals, then the last."""
+        """The steps after which a run reports: 0, then at equal intervals, then the last."""
         fewest, most = REPORT_EVERY
         stride = min(max(self.steps // TARGET_REPORTS, fewest), most)
         return [*range(0, self.steps, stride), self.steps]
@@ -80,7 +80,7 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Progress:
-    """A report of a training: its losses and patterns after a step."""
+    """A report of a training run: its losses and patterns after a step."""
 
     step: int
     train_loss: float  # the mean over the steps since the last report; NaN at step 0
@@ -125,7 +125,7 @@ class CharModel(nn.Module):
 
     @torch.no_grad()
     def _initialise(self, generator: torch.Generator) -> None:
-        """PyTorch's default initialisation, but from this generator: other threads draw too."""
+        """PyTorch's default initialisation, but not from the generator that all threads share."""
         for module in self.modules():
             if isinstance(module, nn.Embedding):
                 module.weight.normal_(generator=generator)
@@ -205,7 +205,7 @@ def train(settings: Settings, text: str | Corpus) -> Iterator[Progress]:
 def side_by_side(
     settings: Sequence[Settings], text: str | Corpus
 ) -> Iterator[tuple[int, Progress]]:
-    """Runs several trainings in turns and yields (index, Progress).
+    """Interleaves several training runs and yields (index, Progress).
 
     All need the same number of steps and the same context.
     """

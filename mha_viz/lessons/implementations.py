@@ -171,8 +171,8 @@ def _torch_module(attention: MultiHeadAttention, x: Tensor) -> Tensor:
 def _plain_weights(attention: MultiHeadAttention) -> tuple[Tensor, Tensor | None]:
     """W_QKV and its bias for code that has no shared keys and that divides by √d_h.
 
-    A shared key/value head is repeated for each of its query heads; q is scaled by what the
-    model's own scale differs from 1/√d_h.
+    A shared key/value head is repeated for each of its query heads; q is multiplied by the ratio of
+    the model's own scale to 1/√d_h.
     """
     H, G, d_h = attention.n_heads, attention.n_kv_heads, attention.d_head
     rows = torch.arange((H + 2 * G) * d_h)

@@ -54,7 +54,7 @@ LESSONS: tuple[Lesson, ...] = (
         "Split",
         ("B", "T", "C"),
         "The columns are split into q, k and v. Nothing is copied: each is a view of the same "
-        "memory. Drawn: q.",
+        "memory. The picture shows q.",
         r"[\,q \mid k \mid v\,]",
         "q, k, v = self.W_QKV(x)",
     ),
@@ -171,7 +171,7 @@ class Step:
 
     @property
     def dtype(self) -> str:
-        """The type of its elements, by torch's name without "torch."."""
+        """The type of its elements: torch's name without "torch."."""
         return str(self.tensor.dtype).removeprefix("torch.")
 
     @property
@@ -200,7 +200,7 @@ def random_layer(
 ) -> tuple[MultiHeadAttention, Tensor]:
     """A layer with seeded random weights and an input `[B, T, C]` for it.
 
-    Raises ShapeError where d_model does not divide into n_heads.
+    Raises ShapeError if d_model does not divide into n_heads.
     """
     attention = MultiHeadAttention(d_model, n_heads).requires_grad_(False)
     generator = torch.Generator().manual_seed(seed)

@@ -40,7 +40,7 @@ def ablate_each_head(
 ) -> Scores:
     """`[L, H]`: the loss with that head ablated minus the loss with it, in nats per token.
 
-    Exact, for each head alone, or in addition to those that `gate` `[L, H]` ablates already. These
+    Exact, for each head alone or in addition to those that `gate` `[L, H]` already ablates. Those
     are NaN, and so are pruned heads. `method` names an ablation, or is a `Replacement`. The loss
     is the mean over the tokens from position `first` on. `on_progress` is called with the fraction
     done; an exception that it raises stops the work.

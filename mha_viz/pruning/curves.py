@@ -18,7 +18,7 @@ from mha_viz.pruning.replacements import Method, replacement_for
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The model without `n_removed` heads, of which `removed` went since the previous point."""
+    """The model without `n_removed` heads, of which `removed` are new since the previous point."""
 
     n_removed: int
     removed: tuple[Head, ...]
@@ -50,7 +50,7 @@ def curve(
     that the order was computed from. The order is read step by step, so it may be computed as it
     is read. Removed heads are ablated by `method`.
 
-    Raises HeadNotFound for a head that the model does not have or that comes twice, TextError as
+    Raises HeadNotFound for a head that is unknown or listed twice, TextError as
     `token_ids` does, ShapeError for `every` below 1 and for a short replacement.
     """
     if every < 1:
@@ -68,7 +68,7 @@ def curve(
         for head in new:
             model.config.check_head(*head)
             if head in removed:
-                raise HeadNotFound(f"{Head(head[0], head[1]).label} comes twice in the order.")
+                raise HeadNotFound(f"{Head(head[0], head[1]).label} is in the order twice.")
             removed.append(head)
         passes = [one.without(removed, replacement) for one in passes]
         yield _point(passes, full, removed, len(new))

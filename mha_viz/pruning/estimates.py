@@ -1,4 +1,4 @@
-"""A measure over several texts: its mean with a 95% interval. And how far two rankings agree."""
+"""A measure over several texts: its mean with a 95% interval. Also, how well two rankings agree."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

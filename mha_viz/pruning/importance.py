@@ -63,8 +63,8 @@ def gradient_importance(
 def value_importance(model: Model, text: Text) -> Scores:
     """`[L, H]`: the mean over queries i >= 1 of sum_j ||A_ij f(x_j)||, f(x) = (x W_V + b_V) W_O^h.
 
-    The norms of what the head's weights transport: a large weight on a short vector counts little
-    (Kobayashi et al. 2020, section 3). Raises TextError as `token_ids` does.
+    The norms of the vectors that the head moves, weighted by attention: a large weight on a short
+    vector counts little (Kobayashi et al. 2020, section 3). Raises TextError as `token_ids` does.
     """
 
     def mean(block: Block, pattern: Tensor, v: Tensor) -> Tensor:
@@ -77,9 +77,9 @@ def value_importance(model: Model, text: Text) -> Scores:
 def confidence(model: Model, text: Text) -> Scores:
     """`[L, H]`: the mean over queries i >= 1 of the largest weight, max_j A_ij.
 
-    Voita et al. 2019, section 4, who exclude the end-of-sentence token. Excluded here are special
-    tokens, as queries and as keys, and the first query, which can only look at itself. NaN where
-    no query is left. Raises TextError as `token_ids` does.
+    Voita et al. 2019, section 4, who exclude the end-of-sentence token. Here, special tokens are
+    excluded as queries and as keys, and so is the first query, which can only look at itself. NaN
+    where no query is left. Raises TextError as `token_ids` does.
     """
     ids = token_ids(model, text)[0].tolist()
     keys = torch.from_numpy(patterns.text_positions(model.read(ids)))

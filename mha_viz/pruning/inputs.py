@@ -46,7 +46,7 @@ def one_or_many(texts: Text | Iterable[Text]) -> list[Text]:
 def chunks(model: Model, texts: Text | Iterable[Text], length: int) -> list[list[int]]:
     """The ids of the texts in chunks of at most `length` tokens; chunks of one token are dropped.
 
-    Raises TextError where no chunk is left, ShapeError for a length that the model cannot read.
+    Raises TextError if no chunk is left, ShapeError for a length that the model cannot read.
     """
     _check_length(model, length)
     all_chunks = [
@@ -63,7 +63,7 @@ def chunks(model: Model, texts: Text | Iterable[Text], length: int) -> list[list
 def windows(model: Model, texts: Text | Iterable[Text], length: int) -> Tensor:
     """The texts, joined by newlines, as windows `[N, length]`; an incomplete window is dropped.
 
-    Token ids are joined as they are. Raises TextError where the texts are shorter than one window,
+    Token ids are joined as they are. Raises TextError if the texts are shorter than one window,
     ShapeError for a length that the model cannot read.
     """
     _check_length(model, length)

@@ -1,7 +1,7 @@
-"""The order in which heads are removed: computed once, computed again after each head, or random.
+"""The order in which heads are removed: computed once, recomputed after each head, or random.
 
-An order is an iterable of heads; an order that is computed again is computed as it is read. The
-texts that select the order should not evaluate it: see `mha_viz.analysis.reference_texts`.
+An order is an iterable of heads; a recomputed order is lazy: computed as it is read. An order
+should not be evaluated on the texts that selected it: see `mha_viz.analysis.reference_texts`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -50,7 +50,7 @@ MEASURES: dict[str, Measure] = {  # the measure of each strategy that measures o
 
 
 def removal_order(scores: Scores, *, most_important_first: bool = False) -> list[Head]:
-    """The heads by rising score, so that the least important goes first; NaN is dropped.
+    """The heads by ascending score, so that the least important goes first; NaN is dropped.
 
     Equal scores keep the order of layers and heads. `most_important_first` reverses the order.
     """

@@ -1,9 +1,9 @@
 """Replacement values for an ablated head's z: zero, mean, position-wise mean or resampled.
 
-Zero is literally "without this head", but a value that the layers above have never met: the mean of
+Zero literally means "without this head", but the layers above never saw it in training: the mean of
 z is not zero. The mean removes what depends on the input and keeps what the head always adds (Wang
-et al. 2023). The resampled z comes from another text, so the head could have had it (Chan et al.
-2022).
+et al. 2023). The resampled z comes from another text, so it is a value that the head does
+produce (Chan et al. 2022).
 """
 
 from collections.abc import Iterable

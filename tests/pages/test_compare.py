@@ -62,7 +62,7 @@ def test_texts_without_a_common_token_get_a_message() -> None:
 
 def test_a_model_of_other_sizes_cannot_be_compared(tmp_path: Path, tiny: Model) -> None:
     test = page(against="another model", other_model=tiny.description.name)
-    assert "Only models with equal numbers can be compared" in said(test).replace("\\", "")
+    assert "Only models of equal size can be compared" in said(test).replace("\\", "")
 
 
 # --- ablated heads --------------------------------------------------------------------------------

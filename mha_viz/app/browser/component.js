@@ -1,6 +1,6 @@
 // @ts-check
-// Streamlit calls a component anew in every run of the page. The widget that it draws stays from
-// run to run, and only its data changes.
+// Streamlit calls a component again in every run of the page. The widget that it draws persists
+// across runs, and only its data changes.
 
 /**
  * @template Data

@@ -1,6 +1,6 @@
 // @ts-check
-// Figures that a component listens to and draws over. Streamlit takes a figure away and brings
-// another in any run, so each is looked for whenever the page changes.
+// Figures that a component listens to and draws over. Any run of Streamlit may replace a
+// figure, so each is looked up again whenever the page changes.
 
 import { addOverlay } from "./overlay.js";
 import { findFigure, isDrawn } from "./plotly.js";

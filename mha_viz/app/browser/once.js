@@ -1,6 +1,6 @@
 // @ts-check
-// Streamlit may run the same code many times in a browser page. What listens to the whole page is set
-// up by the first run alone.
+// Streamlit may run the same code many times in a browser page. Listeners on the whole page are set
+// up by the first run only.
 
 /** @typedef {Window & { mhaViz?: Set<string> }} Page */
 

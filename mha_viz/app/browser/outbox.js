@@ -8,7 +8,7 @@ export class Outbox {
   /**
    * @param {SetState} setState
    * @param {string} state the name under which Python reads the choice
-   * @param {number} [pace] the least milliseconds between two choices; the last one is always sent
+   * @param {number} [pace] minimum milliseconds between two choices; the last one is always sent
    */
   constructor(setState, state, pace = 0) {
     this.setState = setState;

@@ -1,5 +1,5 @@
 // @ts-check
-// Numbers that Python packs into base64, so that a long text stays small on its way.
+// Numbers that Python packs into base64, so that the data of a long text stays small in transit.
 
 /** @param {string} base64 */
 function bytesOf(base64) {
@@ -7,7 +7,7 @@ function bytesOf(base64) {
 }
 
 /**
- * 12-bit numbers, two in three bytes; an odd count has a 0 after it.
+ * 12-bit numbers, two in three bytes; an odd count is padded with a 0.
  * @param {string} base64
  */
 export function unpack12(base64) {

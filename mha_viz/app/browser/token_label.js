@@ -1,5 +1,5 @@
 // @ts-check
-// How a token is written: its label, shortened in the middle, and its position below the line.
+// How a token is written: its label, shortened in the middle, and its position as a subscript.
 
 import { element } from "./dom.js";
 

@@ -1,5 +1,5 @@
 // @ts-check
-// One tooltip for all figures, where Plotly's own cannot say what is to be said.
+// One tooltip for all figures, for what Plotly's own cannot show.
 
 /** @import { Palette } from "./colours.js" */
 

@@ -1,14 +1,14 @@
 // @ts-check
-// Every click on a chart is heard. Plotly takes the point of a click from when it last looked what is
-// under the pointer. It looks at most once in 50 ms, and while the button is down it finds nothing:
-// a quick click just after a movement would be lost, or hit the cell that the pointer came from.
+// Every click on a chart is heard. For a click, Plotly reports the point that it last found under
+// the pointer. It looks at most once every 50 ms, and never finds one while the button is down: a
+// quick click just after a movement would be lost, or hit the cell that the pointer came from.
 
 import { isFirstCall } from "../browser/once.js";
 import { plotly } from "../browser/plotly.js";
 
 /** @import { Figure } from "../browser/plotly.js" */
 
-/** Makes Plotly look again when the button goes up, once however often it is called. */
+/** Makes Plotly look again when the button goes up; further calls do nothing. */
 export default function hearEveryClick() {
   if (!isFirstCall("hear every click")) return;
   /** @type {Figure | null} */

@@ -1,5 +1,5 @@
 // @ts-check
-// A chart that stays while its figure changes. Streamlit takes a chart away before it draws the next
+// A chart that stays while its figure changes. Streamlit removes a chart before it draws the next
 // one: for some frames there is none, then one of another size.
 
 import { component } from "../browser/component.js";
@@ -62,7 +62,7 @@ class SteadyChart {
   }
 
   // A picture that differs in more than its values gets a new place: in the old one Plotly would
-  // keep the room of a colour bar that is no longer there, and ranges from before.
+  // keep the space of a colour bar that is no longer there, and the old ranges.
   renew() {
     const old = this.place;
     if (old.data === undefined) return; // nothing was drawn there
@@ -80,7 +80,7 @@ class SteadyChart {
     this.clear(this.place);
   }
 
-  // Plotly still works on the place when it has drawn, and needs what a purge takes away.
+  // Plotly still uses the place after it has drawn, and needs what a purge would remove.
   /** @param {Figure} place */
   clear(place) {
     Promise.resolve(this.drawn).finally(() => plotly()?.purge(place));

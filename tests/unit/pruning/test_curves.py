@@ -78,7 +78,7 @@ def test_a_curve_with_means(tiny: Model):
     [
         ([(0, 0), (2, 0)], "L2 H0 is not in this model: layers count from 0 to 1"),
         ([(0, 4)], "heads from 0 to 3"),
-        ([(0, 0), (1, 1), (0, 0)], "L0 H0 comes twice in the order"),
+        ([(0, 0), (1, 1), (0, 0)], "L0 H0 is in the order twice"),
     ],
 )
 def test_an_order_names_heads_that_are_there_once(tiny: Model, heads: list, words: str):

@@ -10,7 +10,7 @@
  */
 /** @typedef {Window & { mhaVizCentring?: Centring }} Page */
 
-const NAMES = 7.5; // rem beside the columns, for the names of the rows; style.css leaves as much
+const NAMES = 7.5; // rem beside the columns, for the names of the rows; also in style.css
 
 /** @param {number} share where the middle of the column lies among all columns, from 0 to 1 */
 export default function centreColumn(share) {

@@ -71,7 +71,7 @@ export class Heatmap {
     else this.clicked = setTimeout(() => this.strip.pin(query), DOUBLE_CLICK);
   }
 
-  // Plotly tells the second click as a click too, right after the double click.
+  // Plotly reports the second click as a click too, right after the double click.
   doubleClick() {
     if (!this.strip.window) return; // two clicks, one soon after the other
     clearTimeout(this.clicked);
@@ -80,7 +80,7 @@ export class Heatmap {
     this.strip.zoom(null);
   }
 
-  // A window is whole tokens. A drag that leaves out no more than before is taken back.
+  // A window consists of whole tokens. A drag that does not change the window is undone.
   /** @param {Figure} figure */
   zoomed(figure) {
     if (!figure._fullLayout) return;

@@ -6,7 +6,7 @@ import { neighbour } from "../../browser/head_name.js";
 
 /** @import { TokenStrip } from "./token_strip.js" */
 
-// Elements that have a use of their own for arrow keys.
+// Elements that use the arrow keys themselves.
 const TAKES_ARROWS = "input, textarea, select, [contenteditable], [role=listbox], [role=option], [role=tab], " +
   "[role=slider], [role=menu], [role=radiogroup], [role=combobox], [role=dialog]";
 

@@ -5,7 +5,7 @@ import { unpack12 } from "../../browser/packing.js";
 
 /** @typedef {[position: number, weight: number]} Weighted */
 
-export const LEAST_SHOWN = 0.02; // weights below are not written, neither on a chip nor in the sentence
+export const LEAST_SHOWN = 0.02; // lower weights are written neither on a chip nor in the sentence
 
 export class Pattern {
   /**
@@ -66,7 +66,7 @@ export class Pattern {
 }
 
 /**
- * A weight as it is written, "1" or as in "0.83".
+ * A weight as it is written, such as "1" or "0.83".
  * @param {number} weight
  */
 export function weightText(weight) {

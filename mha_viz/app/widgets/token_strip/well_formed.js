@@ -4,7 +4,7 @@
 
 import { isFirstCall } from "../../browser/once.js";
 
-/** Watches the text areas of the page, once however often it is called. */
+/** Watches the text areas of the page; further calls do nothing. */
 export function keepTextWellFormed() {
   if (!("toWellFormed" in String.prototype) || !isFirstCall("keep text well formed")) return;
   // React replaces `value` on the element itself; only the prototype's setter makes it see a change.

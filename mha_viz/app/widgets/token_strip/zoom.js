@@ -4,7 +4,7 @@
 /** @import { Axis } from "../../browser/plotly.js" */
 
 /**
- * The queries from q0 up to q1 and the keys from k0 up to k1, both ends without the last.
+ * The queries from q0 up to q1 and the keys from k0 up to k1, each without its end.
  * @typedef {[q0: number, q1: number, k0: number, k1: number]} Window
  */
 

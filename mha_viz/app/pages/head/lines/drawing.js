@@ -20,7 +20,7 @@ const LABEL_DISTANCE = 6; // pixels between the end of a line and its label
  * @param {Pen} pen
  * @param {Geometry} geometry
  * @param {HeadLines} head
- * @param {number} lane pixels beside the middle
+ * @param {number} lane pixels from the middle
  * @param {string} colour
  * @param {End | null} highlighted
  */
@@ -48,8 +48,8 @@ export function drawLines(pen, geometry, head, lane, colour, highlighted) {
 }
 
 /**
- * Writes the titles of the sides and as many labels as find room, before all others those that stand
- * out.
+ * Writes the titles of the sides and as many labels as fit, starting with those that
+ * stand out.
  * @param {Pen} pen
  * @param {Geometry} geometry
  * @param {string[]} labels

@@ -1,7 +1,7 @@
 // @ts-check
 // Where everything lies in the drawing. Tokens follow one another along one direction, down the page
-// or across it. Over the other direction there are two sides: the token that looks, the query, and
-// the one that it looks at, the key.
+// or across it. Across the other direction there are two sides: the token that looks, the query,
+// and the one that it looks at, the key.
 
 /** @typedef {"query" | "key"} Side */
 /** @typedef {{ at: number, side: Side }} End a token on one of the sides */
@@ -32,7 +32,7 @@ export class Geometry {
     this.narrow = narrow;
     /** Pixels from token to token. */
     this.pitch = vertical ? Math.max(1, Math.min(size + 7, LONGEST / length)) : (width - 2 * size) / length;
-    /** Whether labels are turned by a quarter, to find room above and below the lines. */
+    /** Whether labels are turned by 90 degrees, to fit above and below the lines. */
     this.turned = !vertical && labelLength > this.pitch;
     const label = vertical || this.turned ? labelLength : size + 10;
     this.height = vertical ? titleHeight + length * this.pitch + 4 : 2 * (titleHeight + label) + GAP;
@@ -54,7 +54,8 @@ export class Geometry {
   }
 
   /**
-   * How far a head's lines lie beside the middle, so that those of several heads can be told apart.
+   * How far a head's lines are shifted from the middle, so that those of several heads can be told
+   * apart.
    * @param {number} index of the head among those drawn
    * @param {number} count
    */
@@ -63,7 +64,7 @@ export class Geometry {
   }
 
   /**
-   * The point that lies so far along the text and across the sides, as x and y.
+   * The point at these distances along the text and across the sides, as x and y.
    * @param {number} along
    * @param {number} across
    * @returns {[x: number, y: number]}
@@ -86,8 +87,8 @@ export class Geometry {
   }
 
   /**
-   * The positions whose labels find room beside those in `taken` and beside one another; the earlier
-   * ones of the list come first.
+   * The positions whose labels fit beside those in `taken` and beside one another; positions early
+   * in the list have priority.
    * @param {Iterable<number>} positions
    * @param {number[]} [taken]
    */

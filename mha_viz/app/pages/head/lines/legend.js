@@ -1,5 +1,5 @@
 // @ts-check
-// Several heads by name and colour. A click shows one of them alone, another one all again.
+// Several heads by name and colour. A click shows one head alone; a second click shows all again.
 
 import { element } from "../../../browser/dom.js";
 

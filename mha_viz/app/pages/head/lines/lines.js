@@ -176,7 +176,7 @@ class Lines {
     this.paint();
   }
 
-  /** @param {End | null} end a pinned one is let go */
+  /** @param {End | null} end if it is the pinned one, it is unpinned */
   pin(end) {
     if (!end) return;
     const again = sameEnd(this.pinned, end);

@@ -1,8 +1,8 @@
 // @ts-check
-// A pen that writes SVG where a canvas would paint: as much of a canvas context as the lines use.
+// A pen that writes SVG instead of painting: the part of a canvas context that the lines use.
 
 const SVG = "http://www.w3.org/2000/svg";
-// Characters that XML has no place for would make the whole file unreadable.
+// Characters that XML does not allow would make the whole file unreadable.
 // eslint-disable-next-line no-control-regex
 const NOT_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g;
 
