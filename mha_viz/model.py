@@ -72,8 +72,8 @@ class Model:
     ) -> Trace:
         """One forward pass over exactly these token ids, as a `Trace`; its text is the decoded ids.
 
-        `head_gate` `[L, H]` scales each head's z before W_O: 0 ablates a head, 1 leaves it as it
-        is. `on_layer` is called with the number of layers done; an exception that it raises stops
+        `head_gate` `[L, H]` scales each head's z before W_O: 0 ablates a head, 1 leaves it intact.
+        `on_layer` is called with the number of layers done; an exception that it raises stops
         the pass. Raises TextError as `check_ids` does, ShapeError for a gate of another shape.
         """
         given = self.check_ids(ids)

@@ -40,7 +40,7 @@ class NetworkConfig:
     d_mlp: int
     n_positions: int
     vocab_size: int
-    n_kv_heads: int | None = None  # G, where it is not n_heads
+    n_kv_heads: int | None = None  # G, if it differs from n_heads
     pruned_heads: tuple[tuple[int, ...], ...] = ()  # for each layer, ascending; () for none
 
     @property

@@ -84,11 +84,11 @@ def change(
 ) -> Change:
     """How much each head changed from `a` to `b`, over the aligned queries and keys.
 
-    The mean over aligned queries of (sum_j |A_ij - B_i'j'| + |A_i,else - B_i'else|) / 2, j over
-    aligned keys. Queries at position 0 of either trace do not count, since they can only look at
-    themselves. The alignment is `align_traces(a, b)` unless given. Only two patterns are in memory
-    at a time. `on_layer` is called with the number of layers done; an exception that it raises
-    stops the work. Raises ShapeError for models with different numbers of layers or heads.
+    It is the mean over aligned queries of (sum_j |A_ij - B_i'j'| + |A_i,else - B_i'else|) / 2, j
+    over aligned keys. Queries at position 0 of either trace do not count, since they can only look
+    at themselves. The alignment is `align_traces(a, b)` unless given. Only two patterns are in
+    memory at a time. `on_layer` is called with the number of layers done; an exception that it
+    raises stops the work. Raises ShapeError for models with different numbers of layers or heads.
     """
     pairs = _pairs(a, b, alignment)
     rows = (pairs.a > 0) & (pairs.b > 0)

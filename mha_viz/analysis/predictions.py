@@ -166,7 +166,7 @@ def score_continuation(
 def attention_row(model: Model, step: Step, layer: int, head: int) -> Array:
     """`[position]`: attention weights of the step's query over all positions so far; they sum to 1.
 
-    From its q and the cached keys. Raises HeadNotFound.
+    They come from its q and the cached keys. Raises HeadNotFound.
     """
     model.config.check_head(layer, head, model=model.description.name)
     row = model.config.kept_heads(layer).index(head)

@@ -37,7 +37,7 @@ WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 # The files that complete a tokenizer come last: an interrupted download must not look complete.
 _SETTINGS = ("added_tokens.json", "special_tokens_map.json", "tokenizer_config.json")
 TOKENIZER = (*_SETTINGS, "merges.txt", "vocab.json", "tokenizer.json")
-TIMEOUT = 10.0  # seconds without a byte
+TIMEOUT = 10.0  # seconds without any data
 TRIES, PAUSE = 4, 1.0  # attempts if the connection breaks, and the seconds between them
 
 _PART = r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,94}[A-Za-z0-9_])?"

@@ -29,7 +29,7 @@ def cache_figure(
     first: int = 0,
     sizes: TextSizes = NORMAL,
 ) -> go.Figure:
-    """Two rows of cells, with and without the cache, in lines of at most PER_LINE positions.
+    """Two rows of cells, with and without the cache, wrapped after PER_LINE positions.
 
     `tokens` and the states are those of the positions from `first` on. The position `generated`,
     whose token this step produces, is outlined. Later tokens have no label.

@@ -17,7 +17,7 @@ from mha_viz.figures.window import Window, whole
 from mha_viz.trace import Array
 
 Colours = Literal["signed", "root", "log"]
-MAX_TICKS = 20  # labels per side, which touch on the 260 pixels of a third of the page
+MAX_TICKS = 20  # labels per side; more would touch on the 260 pixels of a third of the page
 BAR = 44  # pixels below the cells for the colour bar
 DECADES = 4  # of the log scale, down from its top
 

@@ -15,7 +15,7 @@ from mha_viz.trace import Array
 
 LEVELS = 127  # colours of a pixel; as many again, dimmed, for the first key
 BLANK = 255
-GAP = 0.08  # of a thumbnail's side, between two of them
+GAP = 0.08  # between two thumbnails, as a share of a side
 DIMMED = 0.25  # opacity of the first key when its sink is dimmed
 
 

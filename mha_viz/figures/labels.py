@@ -8,7 +8,7 @@ from mha_viz.figures.text import escape, text_width
 from mha_viz.figures.window import Window
 from mha_viz.tokens import shorten
 
-MAX_TICKS = 44  # labels per side, which touch on 540 pixels; Plotly takes seconds for hundreds
+MAX_TICKS = 44  # labels per side; more would touch on 540 pixels, and hundreds take seconds
 MAX_LETTERS = 12  # of a token on an axis
 
 

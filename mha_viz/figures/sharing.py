@@ -1,4 +1,4 @@
-"""Which query heads read which key/value head."""
+"""Which query heads share which key/value head."""
 
 from collections.abc import Sequence
 

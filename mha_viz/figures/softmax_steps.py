@@ -17,7 +17,7 @@ ROW = 27  # pixels
 HEADER = 30  # pixels, for the names of the columns
 COLUMNS = ("score", "exp(s − max)", "weight")
 SPACE = "\u2002"  # between a label and its bar
-GAP = 0.03  # of the width, between two columns
+GAP = 0.03  # between two columns, as a share of the width
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ def whole(n_tokens: int) -> Window:
 def clamp_window(edges: Sequence[float], n_tokens: int) -> Window | None:
     """The window with these edges, clamped to the text.
 
-    `edges` are the first and end query, then the first and end key. None where the window is empty
+    `edges` are the first and end query, then the first and end key. None if the window is empty
     or shows the full pattern.
     """
     q0, q1, k0, k1 = (int(min(max(edge, 0), n_tokens)) for edge in edges)

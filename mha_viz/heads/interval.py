@@ -14,7 +14,7 @@ def interval(values: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     """The mean of `[n, ...]` over n, and the lower and upper end of its 95% interval.
 
     Student's t with n - 1 degrees of freedom, for independent measurements. NaN values do not
-    count, which lowers n. Where n is 1 the ends are NaN; where it is 0 the mean is too. The ends
+    count, which lowers n. If n is 1, the ends are NaN; if it is 0, so is the mean. The ends
     may lie outside the range of the measure. Raises ShapeError for an empty array.
     """
     if not len(values):

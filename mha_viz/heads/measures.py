@@ -63,7 +63,7 @@ MEASURES: dict[str, Measure] = {
         "Prefix matching",
         r"\operatorname{mean}_i \sum_{j < i,\ t_j = t_i} A_{i,j+1}",
         ON_FOUR_TIMES,
-        "The first copy. No start token precedes the tokens; in Olsson et al. one does.",
+        "The first copy. There is no start token; Olsson et al. have one.",
         "Olsson et al. 2022, prefix matching score",
     ),
     "entropy": Measure(

@@ -206,8 +206,8 @@ def induction(pattern: Array, period: int) -> float:
 def prefix_matching(pattern: Array, ids: Sequence[int]) -> float:
     """Mean weight on all tokens that followed earlier copies of the query's token, in [0, 1].
 
-    Over the queries whose token occurred before. A token right after its own copy would be its own
-    target and does not count. Source: Olsson et al. 2022, "prefix matching score".
+    The mean runs over the queries whose token occurred before. A token right after its own copy
+    would be its own target and does not count. Source: Olsson et al. 2022, "prefix matching score".
     """
     same = np.equal.outer(ids, ids)
     after = np.zeros_like(same)

@@ -51,7 +51,7 @@ def measure(
 ) -> "pd.DataFrame":
     """One row per head: layer, head, and for each of `MEASURES` name, name_low and name_high.
 
-    name_low and name_high bound the 95% interval over the seeds. They are NaN where there is one
+    name_low and name_high bound the 95% interval over the seeds. They are NaN for a single
     measurement: for a single seed, and for what is measured on the one text. Without a text, all
     measures use random tokens. Pruned heads are NaN. A text of more than n_positions tokens is cut
     at its end; a trace is used as it is.

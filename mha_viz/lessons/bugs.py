@@ -1,4 +1,4 @@
-"""Multi-head attention with one bug in it: what each line of the correct module is good for.
+"""Multi-head attention with one bug in it: it shows what each line of the correct module does.
 
 A bug replaces the same line in every layer of a GPT-2, as if the module were written that way. The
 weights stay the same.

@@ -74,8 +74,8 @@ def divergence(before: Pass, after: Pass) -> Array:
 def pattern_change(before: Pass, after: Pass) -> Scores:
     """`[L, H]`: the distance of each head's patterns; 0 is no change, 1 is no key in common.
 
-    The mean over queries i >= 1 of the total variation distance, sum_j |A_ij - A'_ij| / 2. NaN for
-    pruned heads. Raises ShapeError for passes over different texts.
+    It is the mean over queries i >= 1 of the total variation distance, sum_j |A_ij - A'_ij| / 2.
+    NaN for pruned heads. Raises ShapeError for passes over different texts.
     """
     _same_text(before, after)
     cfg = before.network.config

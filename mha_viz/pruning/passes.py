@@ -65,7 +65,7 @@ class Pass:
 
     network: Network = field(repr=False)
     ids: Tensor = field(repr=False)  # [1, T]
-    gate: Tensor  # [L, H], 1 for a head as it is and 0 for an ablated one
+    gate: Tensor  # [L, H], 1 for an intact head and 0 for an ablated one
     replacement: Replacement
     resid: tuple[Tensor, ...] = field(repr=False)  # L + 1 of [1, T, C]: before and after each layer
 

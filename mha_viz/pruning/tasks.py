@@ -1,10 +1,8 @@
 """Small probes of what heads do: completing a repeated sequence, identifying an indirect object.
 
 Induction: random tokens, written twice. A model that continues as in the first copy predicts the
-second (Olsson et al. 2022). Logit difference: how far the right answer's logit is above a wrong
-one's.
-With `ioi_prompts` the answer is the indirect object of a sentence with two names (Wang et al.
-2023).
+second (Olsson et al. 2022). Logit difference: the right answer's logit minus the wrong one's. With
+`ioi_prompts` the answer is the indirect object of a sentence with two names (Wang et al. 2023).
 """
 
 import random

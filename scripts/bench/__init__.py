@@ -1,1 +1,1 @@
-"""The measurements of `scripts/bench.py`: one module a subject, `common` for what they share."""
+"""The measurements of `scripts/bench.py`: one module per subject; `common` is shared."""

@@ -1,4 +1,4 @@
-"""From a key to the picture of another head, 64 tokens, in wall time inside the page.
+"""From a key press to the picture of another head, 64 tokens, in wall time inside the page.
 
 Two servers run the same app, each with its own page; they take turns, and every key leads to a head
 that neither has drawn before. One server has our settings. The other has Streamlit's defaults: a
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 T = 64
 LAYERS, HEADS = 4, 6  # of the bundled model, and as many of a larger one
-WARM_UP = 3  # keys that do not count
-PAUSE = 1.0  # seconds between two keys, so that a collection has ended
+WARM_UP = 3  # key presses that do not count
+PAUSE = 1.0  # seconds between two key presses, so that a collection has ended
 KEPT = ("theme", "browser", "server.address", "server.maxUploadSize")  # no effect on speed
 NO_FREEZE = "import gc\ngc.freeze = lambda: None"
 WHAT = f"Another head in the browser, T = {T}"
@@ -57,10 +57,10 @@ PRESS = f"""async ([key, name]) => {{
   return performance.now() - start - shown;
 }}"""
 NOTE = (
-    "In the browser: from the key until the new heatmap is painted, against the same app with "
-    "Streamlit's default settings (garbage collection after each run, file watcher and all others "
-    "except the theme) and without gc.freeze. GPT-2 small needs transformers, the bundled model "
-    "does not."
+    "In the browser: from the key press until the new heatmap is painted, against the same app "
+    "with Streamlit's default settings (garbage collection after each run, file watcher and all "
+    "others except the theme) and without gc.freeze. GPT-2 small needs transformers, the "
+    "bundled model does not."
 )
 
 
@@ -86,7 +86,7 @@ def gpt2_small() -> Iterator[Path]:
 
 
 def time_keys(model: str, n_keys: int) -> tuple[float, float]:
-    """Median milliseconds from a key to the picture, with Streamlit's settings and with ours."""
+    """Median milliseconds from a key press to the picture: Streamlit's settings, then ours."""
     times: dict[str, list[float]] = {"theirs": [], "ours": []}
     with ExitStack() as stack:
         browser = stack.enter_context(chromium())

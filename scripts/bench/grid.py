@@ -1,8 +1,8 @@
 """All 144 heads of GPT-2 small in one picture, 64 tokens: ours against BertViz's model_view.
 
 Both draw the same patterns. Ours is the figure as JSON, pooled as on the page (the note gives the
-size with a pixel for every weight). BertViz's is its HTML, which loads three libraries from a
-content network; here they come from the npm registry and are beside the page.
+size with a pixel for every weight). BertViz's is its HTML, which loads three libraries from a CDN;
+here they come from the npm registry and are beside the page.
 
 Drawing time: ours from Plotly.newPlot, in a page that has loaded plotly.js, until the image is
 decoded and two frames have passed; BertViz's from the start of its page until all lines exist and

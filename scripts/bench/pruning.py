@@ -1,9 +1,9 @@
 """The importance of every head of GPT-2 small at T = 64, exact and by the gradient, in CPU time.
 
 Theirs is a loop over all heads, with a hook on the input of c_proj of GPT2LMHeadModel that sets one
-head's part to zero, and a forward pass each. Twelve heads are timed, one per layer, and the time is
-multiplied by twelve, since every pass takes as long. Ours is all of `pruning.ablate_each_head`. The
-weights are the random ones of `compute`, for both sides.
+head's part to zero, and one forward pass per head. Twelve heads are timed, one per layer, and the
+time is multiplied by twelve, since all passes take equally long. Ours is all of
+`pruning.ablate_each_head`. The weights are the random ones of `compute`, for both sides.
 """
 
 import functools

@@ -40,7 +40,7 @@ export function setVariables(node, values) {
 }
 
 /**
- * The element on the page that holds a component, for a shadow root its host.
+ * The element on the page that holds a component: for a shadow root, its host.
  * @param {HTMLElement | ShadowRoot} parent
  * @returns {HTMLElement}
  */
@@ -58,7 +58,7 @@ export function themeVariable(host, name) {
 }
 
 /**
- * Whether a key press comes with Ctrl, Alt or Meta, and so belongs to the browser.
+ * Whether Ctrl, Alt or Meta is held, so that the key press belongs to the browser.
  * @param {KeyboardEvent} event
  */
 export function withModifier(event) {

@@ -28,7 +28,7 @@ export function parseHead(text) {
 const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
 /**
- * The head that an arrow key goes to, with a row for each layer; null for other keys.
+ * The head that an arrow key moves to, with one row per layer; null for other keys.
  * @param {Head} from
  * @param {string} key
  * @returns {Head | null}

@@ -1,5 +1,5 @@
 // @ts-check
-// What lies over a Plotly figure: rectangles in the figure's own coordinates.
+// Overlays on a Plotly figure: rectangles in the figure's own coordinates.
 
 /** @import { Figure } from "./plotly.js" */
 
@@ -17,8 +17,8 @@ export function addOverlay(figure) {
 }
 
 /**
- * A rectangle from (x0, y0) to (x1, y1) with this style, at least `least` pixels a side; null where
- * it lies outside of the visible part.
+ * A rectangle from (x0, y0) to (x1, y1) with this style, at least `least` pixels per side; null
+ * if it lies outside the visible part.
  * @param {Figure} figure
  * @param {[x0: number, x1: number, y0: number, y1: number]} edges
  * @param {string} style

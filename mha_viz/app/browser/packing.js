@@ -21,7 +21,7 @@ export function unpack12(base64) {
 }
 
 /**
- * 16-bit numbers, the low byte first as on every machine that runs a browser.
+ * 16-bit numbers, little-endian, like every machine that runs a browser.
  * @param {string} base64
  */
 export function unpack16(base64) {

@@ -43,7 +43,7 @@ export function showTooltip(lines, pointer, { surface, ink, query }) {
 
 /**
  * What a tooltip adds to the value of a pooled cell; "" where a cell is one pair of tokens.
- * @param {number} block tokens a side of a cell
+ * @param {number} block tokens per side of a cell
  */
 export function pooledNote(block) {
   return block > 1 ? `, the largest in a ${block} × ${block} block` : "";

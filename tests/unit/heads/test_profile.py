@@ -182,7 +182,7 @@ def test_a_first_token_is_a_key_for_confidence_where_it_is_text(
     scores = text_scores(hand_made(weights, (first, "text", "text")))
     assert scores["confidence"][0, 0] == pytest.approx(expected, abs=1e-6)
     assert scores["first_token"][0, 0] == pytest.approx(0.75, abs=1e-6)
-    assert "special tokens, also at the first position" in MEASURES["confidence"].exclusions
+    assert "special tokens, even at the first position" in MEASURES["confidence"].exclusions
 
 
 def test_pruned_heads_are_nan_and_the_others_are_not(tiny: Model) -> None:

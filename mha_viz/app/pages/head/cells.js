@@ -21,7 +21,7 @@ import { hideTooltip, pooledNote, showTooltip } from "../../browser/tooltip.js";
  * @typedef {object} Data
  * @property {string[]} maps figures with a cell for each query and key
  * @property {string[]} bars figures with a bar for each key
- * @property {number} block tokens a side of a cell
+ * @property {number} block tokens per side of a cell
  * @property {number} query
  * @property {number | null} key
  * @property {string[]} tokens
@@ -70,7 +70,7 @@ class Cells {
     };
   }
 
-  // Of a pooled cell, Python finds the pair with the largest value.
+  // For a pooled cell, Python finds the pair with the largest value.
   /** @param {string} map @param {Point} point */
   pickCell(map, point) {
     this.send(map, firstPair(point, this.data.block));

@@ -52,7 +52,7 @@ export class Heatmap {
   }
 
   /**
-   * The query and the key of the cell at a point; of a pooled cell, those of its largest weight.
+   * The query and the key of the cell at a point; for a pooled cell, those of its largest weight.
    * @param {Point} point
    */
   cell({ x, y }) {

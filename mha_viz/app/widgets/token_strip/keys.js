@@ -1,5 +1,5 @@
 // @ts-check
-// Arrow keys: on the strip they go from token to token, elsewhere on the page from head to head.
+// Arrow keys: on the strip they move from token to token, elsewhere from head to head.
 
 import { withModifier } from "../../browser/dom.js";
 import { neighbour } from "../../browser/head_name.js";
@@ -41,7 +41,7 @@ function onStripKey(strip, event, target) {
 }
 
 /**
- * The position that a key goes to, within the text; null for other keys.
+ * The position that a key moves to, within the text; null for other keys.
  * @param {string} key
  * @param {number} here
  * @param {number} last

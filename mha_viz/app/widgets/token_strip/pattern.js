@@ -51,7 +51,7 @@ export class Pattern {
    * of a long text draws such a block as one cell.
    * @param {number} query
    * @param {number} key
-   * @param {number} block tokens a side
+   * @param {number} block tokens per side
    */
   strongestInBlock(query, key, block) {
     let best = { query, key: Math.min(key, query), weight: -1 };

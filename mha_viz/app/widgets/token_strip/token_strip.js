@@ -33,7 +33,7 @@ import { sameWindow } from "./zoom.js";
  * @property {string} at the selected head
  * @property {number} token the pinned position
  * @property {Window | null} window
- * @property {number} block tokens a side of a cell of the heatmap
+ * @property {number} block tokens per side of a cell of the heatmap
  * @property {Scale} scale
  * @property {boolean} stage
  * @property {"light" | "dark"} theme the scheme that Python draws in
