@@ -11,7 +11,7 @@ _INSTALLED = _PACKAGE / "_site"
 _ROOT = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent
 
 APP = _ROOT / "app.py"
-"""What `streamlit run` starts. Streamlit looks for pages/ and .streamlit/ beside it."""
+"""The script that `streamlit run` starts. Streamlit looks for pages/ and .streamlit/ beside it."""
 
 ASSETS = _ROOT / "assets"
 """The bundled model, the texts and the icon."""

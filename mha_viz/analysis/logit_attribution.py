@@ -60,7 +60,7 @@ class DirectEffects:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Terms:
-    """What was added to the residual stream at one position, in float32, and their sum."""
+    """The terms of the residual stream at one position, in float32, and their sum."""
 
     embedding: Tensor  # [C]
     heads: Tensor  # [L, H, C]

@@ -1,4 +1,4 @@
-"""What every figure shares: background, fonts, hover label, legend, axes and notes.
+"""The parts that all figures share: background, fonts, hover label, legend, axes and notes.
 
 A figure is one construction from plain dicts: each later update of a go.Figure would cost as much
 as the construction.
@@ -100,5 +100,5 @@ class Style:
 
 
 def hover(template: str) -> Spec:
-    """What the hover of a trace shows, without the box that would name the trace."""
+    """The hover text of a trace, without the box that would name the trace."""
     return {"hovertemplate": f"{template}<extra></extra>"}

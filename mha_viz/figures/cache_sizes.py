@@ -57,7 +57,7 @@ def cache_sizes_figure(
 
 
 def height(n_models: int) -> int:
-    """Pixels for n models."""
+    """The height for n models, in pixels."""
     return 86 + n_models * ROW
 
 

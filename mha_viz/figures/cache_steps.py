@@ -61,7 +61,7 @@ def cache_figure(
 
 
 def height(n_positions: int) -> int:
-    """Pixels for so many positions."""
+    """The height for this number of positions, in pixels."""
     return round(30 + _n_lines(n_positions) * LINE * CELL)
 
 

@@ -58,7 +58,7 @@ def candidates_figure(
 
 
 def height(n: int) -> int:
-    """Pixels for n candidates."""
+    """The height for n candidates, in pixels."""
     return 30 + n * ROW
 
 

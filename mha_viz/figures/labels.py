@@ -41,13 +41,13 @@ def token_meta(tokens: Sequence[str], axes: str = "xy", block: int = 1) -> Spec:
 def label_width(
     tokens: Sequence[str], style: Style, first: int = 0, end: int | None = None
 ) -> float:
-    """Pixels for the widest label on an axis of tokens, with some space."""
+    """The room for the widest label on an axis of tokens, in pixels."""
     at = tick_positions(first, len(tokens) if end is None else end)
     return text_width([shorten(tokens[i], MAX_LETTERS) for i in at], style.sizes.text) + 12
 
 
 def row_width(tokens: Sequence[str], style: Style, limit: int = MAX_LETTERS) -> float:
-    """Pixels for the widest label of `Style.rows`, with some space."""
+    """The room for the widest label of `Style.rows`, in pixels."""
     return text_width([shorten(token, limit) for token in tokens], style.sizes.text + 1) + 14
 
 

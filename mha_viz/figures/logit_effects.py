@@ -38,5 +38,5 @@ def logit_effects(
 
 
 def height(n: int) -> int:
-    """Pixels for n tokens."""
+    """The height for n tokens, in pixels."""
     return ROW * n + 12

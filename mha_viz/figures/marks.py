@@ -45,7 +45,7 @@ def inside(texts: Sequence[str], font: Spec, **more: Any) -> Spec:
 
 
 def clickable(opacity: float = 1.0) -> Spec:
-    """For traces that take clicks: Plotly would fade whatever is not selected."""
+    """For traces that take clicks: by default, Plotly fades whatever is not selected."""
     same = {"marker": {"opacity": opacity}}
     return {"selected": same, "unselected": same}
 

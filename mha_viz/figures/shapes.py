@@ -25,7 +25,7 @@ TINTS = (1.0, 0.6, 0.35)  # heads beyond the eighth repeat the colours, paler
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A matrix on the page, in units of one value; `heads` own equal blocks of its columns."""
+    """A matrix on the page; one unit is one value. `heads` own equal blocks of its columns."""
 
     x: float
     y: float
@@ -34,12 +34,12 @@ class Sheet:
 
     @property
     def right(self) -> float:
-        """Its right edge."""
+        """The right edge of the sheet."""
         return float(self.x + self.values.shape[1])
 
     @property
     def bottom(self) -> float:
-        """Its lower edge."""
+        """The lower edge of the sheet."""
         return float(self.y + self.values.shape[0])
 
 

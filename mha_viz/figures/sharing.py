@@ -11,7 +11,7 @@ from mha_viz.figures.theme import NORMAL, TextSizes, Theme
 
 TOP, BOTTOM = 0.0, 2.2  # where the two rows are, in heights of a box
 BOX = 0.84  # width and height of a box, in units
-FEWEST = 8  # heads that the width has room for, so that a few boxes do not grow wide
+FEWEST = 8  # minimum number of heads to leave room for, so that boxes do not grow wide
 FEW = 16  # boxes in a row that are all numbered; with more, every second or fourth
 
 

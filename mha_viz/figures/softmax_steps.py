@@ -52,7 +52,7 @@ def softmax_steps(
 
 
 def height(n_rows: int) -> int:
-    """Pixels for n rows."""
+    """The height for n rows, in pixels."""
     return HEADER + ROW * n_rows + 6
 
 
@@ -72,12 +72,12 @@ class _Column:
 
     @property
     def start(self) -> float:
-        """Where it begins, as a share of the width."""
+        """The left edge of the column, as a share of the width."""
         return self.number * (1 + GAP) / len(COLUMNS)
 
     @property
     def axis(self) -> Spec:
-        """Its x axis."""
+        """The x axis of the column."""
         end = self.start + (1 - 2 * GAP) / len(COLUMNS)
         return HIDDEN | {"domain": [self.start, end], "range": [self.low, self.high]}
 

@@ -17,7 +17,7 @@ def with_minus(number: str) -> str:
 
 
 def text_width(texts: Iterable[str], size: float) -> float:
-    """Pixels of the widest text in a monospaced font; a wide East Asian letter takes two places.
+    """The width of the widest text in pixels, monospaced; wide East Asian letters take two columns.
 
     Plotly's own measuring would lay out the figure twice.
     """

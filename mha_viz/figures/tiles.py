@@ -15,7 +15,7 @@ from mha_viz.trace import Array
 Tile = tuple[range, range]  # its queries and its keys
 
 GAP = 0.08  # between two panels, as a share of the width
-FEWEST = 8  # rows that there is room for, so that a few bars do not grow thick
+FEWEST = 8  # minimum number of rows to leave room for, so that a few bars do not grow thick
 
 
 def tiles_figure(

@@ -60,7 +60,7 @@ def token_grid(grid: Grid, theme: Theme, *, sizes: TextSizes = NORMAL) -> go.Fig
 
 
 def height(n_rows: int, n_notes: int = 0, *, sizes: TextSizes = NORMAL) -> int:
-    """Pixels for so many rows of cells and of text."""
+    """The height for these numbers of rows of cells and of text, in pixels."""
     return round(_header(sizes) + 4 + (n_rows + n_notes) * (ROW + 2 * (sizes.text - 12)))
 
 

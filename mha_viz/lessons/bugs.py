@@ -56,7 +56,7 @@ BUGS: dict[str, Bug] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """What one forward pass returns: the patterns of one layer and the logits of all positions."""
+    """The result of one forward pass: the patterns of one layer and the logits of all positions."""
 
     pattern: Tensor  # [H, T, T]
     logits: Tensor  # [T, V]

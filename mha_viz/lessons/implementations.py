@@ -33,7 +33,7 @@ class Implementation:
 
     @property
     def source(self) -> str:
-        """Its code as text."""
+        """The code as text."""
         return inspect.cleandoc(inspect.getsource(self.code))
 
 

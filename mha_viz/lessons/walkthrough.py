@@ -19,7 +19,7 @@ from mha_viz.lessons.counting import SOFTMAX_FLOPS
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What a page says about a step, whatever the sizes."""
+    """The explanation of a step that a page shows, for any sizes."""
 
     name: str
     title: str
