@@ -30,7 +30,7 @@ class Head(NamedTuple):
         """The head that a label or a key names. Raises HeadNotFound for any other text."""
         found = _KEY.fullmatch(text.strip())
         if found is None:
-            raise HeadNotFound(f"“{text[:40]}” names no head. Write L5H1, for example.")
+            raise HeadNotFound(f"“{text[:40]}” does not name a head. Write L5H1, for example.")
         return cls(int(found[1]), int(found[2]))
 
     @classmethod

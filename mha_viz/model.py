@@ -134,7 +134,7 @@ class Model:
         if not 0 <= min(ids) <= max(ids) < V:
             raise TextError(
                 f"The token ids range from {min(ids)} to {max(ids)}; {self.description.name} has "
-                f"those from 0 to {V - 1}."
+                f"ids 0 to {V - 1}."
             )
 
     def single_token(self, text: str) -> int:
@@ -143,7 +143,7 @@ class Model:
         if len(ids) != 1:
             parts = " + ".join(token.label for token in self.read(ids))
             raise TextError(
-                f"`{text}` is {len(ids)} tokens to {self.description.name} ({parts}). Choose a "
+                f"`{text}` is {len(ids)} tokens for {self.description.name} ({parts}). Choose a "
                 "word that is a single token, with the space before it."
             )
         return ids[0]

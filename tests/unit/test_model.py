@@ -33,7 +33,7 @@ def test_ids_without_a_text_of_their_own_are_traced(tiny: Model) -> None:
     [
         ([], "There are 0 token ids; .* reads from 1 to 64 at once"),
         ([1] * 65, "There are 65 token ids"),
-        ([0, 300], "range from 0 to 300; .* has those from 0 to 299"),
+        ([0, 300], "range from 0 to 300; .* has ids 0 to 299"),
         ([-1], "range from -1 to -1"),
         ([0.5], "is not a list of token ids"),
         ("cat", "is not a list of token ids"),

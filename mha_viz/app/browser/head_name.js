@@ -20,7 +20,7 @@ export function headKey({ layer, head }) {
  */
 export function parseHead(text) {
   const found = /^L(\d{1,4}) ?H(\d{1,4})$/i.exec(text.trim());
-  if (!found) throw new Error(`“${text}” names no head`);
+  if (!found) throw new Error(`“${text}” does not name a head`);
   return { layer: Number(found[1]), head: Number(found[2]) };
 }
 

@@ -56,7 +56,7 @@ def ablated_heads(view: View) -> tuple[Head, ...]:
         labels = ", ".join(head.label for head in unknown[:5])
         notice(f"{view.about.name} has no {labels}, so nothing is ablated there.")
     elif typed and not named:
-        notice(f"“{typed[:60]}” names no head. Write L3H4-L0H1, for example.")
+        notice(f"“{typed[:60]}” does not name a head. Write L3H4-L0H1, for example.")
     ablated = tuple(head for head in named if head in model_heads)
     state["off_kept"], state["ablated"] = typed or "", ablated
     record_settings(Ablated_heads=", ".join(head.label for head in ablated) or "none")

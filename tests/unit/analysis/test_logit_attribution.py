@@ -203,7 +203,7 @@ def test_tokens_positions_and_heads_that_are_not_there(tiny: Model) -> None:
 
 
 def test_names_must_be_tokens(tiny: Model) -> None:
-    with pytest.raises(TextError, match=r"` \w+` is \d tokens to"):
+    with pytest.raises(TextError, match=r"` \w+` is \d tokens for"):
         ioi_direct_effects(tiny)
 
 

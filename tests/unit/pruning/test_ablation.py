@@ -431,7 +431,7 @@ def test_progress_is_reported_layer_by_layer(tiny: Model):
         ([], "The text has no tokens"),
         ("", "The text is empty"),
         ([1] * 65, "There are 65 token ids; .* reads from 1 to 64 at once. Shorten the text"),
-        ([0, 300], "from 0 to 300; .* those from 0 to 299"),
+        ([0, 300], "from 0 to 300; .* ids 0 to 299"),
         ([-1, 5], "from -1 to 5"),
         ([0.5, 1.5], "is neither a text nor a list of token ids"),
         (None, "None is neither a text nor a list"),

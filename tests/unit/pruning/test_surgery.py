@@ -207,5 +207,5 @@ def test_prompts_with_two_people(bundled: Model):
 def test_what_a_tokenizer_cannot_ask(tiny: Model, bundled: Model):
     with pytest.raises(TextError, match="fewer than two of the names as single tokens"):
         pruning.ioi_prompts(tiny)
-    with pytest.raises(TextError, match=r"` hippopotamus` is . tokens to bundled .*Choose a word"):
+    with pytest.raises(TextError, match=r"` hippopotamus` is . tokens for bundled .*Choose a word"):
         pruning.logit_differences(bundled, [Prompt("A big", " hippopotamus", " dog")])

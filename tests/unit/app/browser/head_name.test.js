@@ -10,9 +10,9 @@ test("a head has a label for people and a key for links, and both name it", () =
   for (const text of ["L11 H3", "L11H3", " l11h3 "]) assert.deepEqual(parseHead(text), head);
 });
 
-test("what names no head is refused", () => {
+test("a text that does not name a head is refused", () => {
   for (const text of ["", "L1", "H2", "L1H2H3", "L12345H0", "L-1H0", "11.3"]) {
-    assert.throws(() => parseHead(text), /names no head/);
+    assert.throws(() => parseHead(text), /does not name a head/);
   }
 });
 
