@@ -176,7 +176,7 @@ def test_a_link_to_a_model_that_is_fetched_later_keeps_its_head(
 def test_what_is_no_name_is_refused_at_once(name: str) -> None:
     test = app(model=name)
     assert not test.exception
-    assert "is not a name on the model hub" in said(test).replace("\\", "")
+    assert "is not a name on the Hugging Face Hub" in said(test).replace("\\", "")
     assert not [button for button in test.button if "Fetch" in button.label]
     assert len(figures(test)) == 2
 

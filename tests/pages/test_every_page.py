@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from support.script import ROOT, charts, lines, opened, said, texts_with_help
+from support.script import ROOT, charts, finished, lines, opened, said, texts_with_help
 
 from mha_viz.app import glossary, link
 
@@ -43,10 +43,11 @@ def _here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @cache
 def with_hostile_text(page: str, key: str, part: str, *more: tuple[str, str]) -> AppTest:
-    """A part of a page, run once on a text that holds everything a text can hold."""
+    """A part of a page on a text that holds everything a text can hold, once its work is done."""
     text = HOSTILE[:700]
     assert len(quote(text)) < link.LONGEST
-    return opened(page, text=text, **({key: part} if key else {}), **SMALL_WORK, **dict(more))
+    link_of_part = {key: part} if key else {}
+    return finished(opened(page, text=text, **link_of_part, **SMALL_WORK, **dict(more)))
 
 
 @pytest.mark.parametrize(("page", "key", "part"), EVERY)

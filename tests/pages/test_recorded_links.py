@@ -97,6 +97,6 @@ def test_an_old_name_in_a_link_opens_the_same_option(key: str, old: str, new: st
     record = next(record for record in reversed(RECORDS) if key in record["options"])
     several = isinstance(record["link"].get(key), list)
     link = {**record["link"], key: [old] if several else old}
-    test = opened(record["page"], **link)
+    test = finished(opened(record["page"], **link))
     assert inputs(test)[key] == ([new] if several else new)
     assert "is not available" not in said(test)

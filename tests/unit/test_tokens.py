@@ -371,5 +371,5 @@ def test_a_character_that_would_vanish_is_refused(bundled: Model):
     assert unknown_characters(small, "abc é") == ["c", "é"]
     model = Model(bundled.network, small, bundled.description)
     assert model.encode("ab a")[0] == [0, 1, 2, 0]
-    with pytest.raises(TextError, match=r"no token for c \(2 such characters\), so it would"):
+    with pytest.raises(TextError, match=r"no token for c \(2 such characters\), so its tokenizer"):
         model.encode("abc é")
