@@ -15,6 +15,7 @@
  * @property {Axis} xaxis
  * @property {Axis} yaxis
  * @property {string | false} dragmode
+ * @property {string} clickmode
  * @property {{ l: number, w: number }} _size
  */
 
@@ -37,7 +38,10 @@
  * @property {(place: Element, data: object[], layout: object, config: object) => Promise<unknown>} react
  * @property {(figure: Element) => void} purge
  * @property {(figure: object, options: object) => Promise<unknown>} downloadImage
- * @property {{ unhover: (figure: Element) => void }} Fx
+ * @property {{
+ *   unhover: (figure: Element) => void,
+ *   hover: (figure: Element, event: Event, subplot: string) => void,
+ * }} Fx
  */
 
 /** @returns {Library | undefined} */

@@ -16,9 +16,15 @@ export default function hearEveryClick() {
   const press = (/** @type {Event} */ event) => {
     const target = /** @type {Element} */ (event.composedPath()[0]);
     pressed = target.closest?.(".js-plotly-plot") ?? null;
+    if (pressed?._fullLayout && selects(pressed) && event.type === "mousedown") {
+      plotly()?.Fx.unhover(pressed);
+      plotly()?.Fx.hover(pressed, event, "xy");
+    }
   };
   const release = () => {
-    if (pressed?._fullLayout) plotly()?.Fx.unhover(pressed); // which also ends its 50 ms
+    if (pressed?._fullLayout && !selects(pressed)) {
+      plotly()?.Fx.unhover(pressed); // which also ends its 50 ms
+    }
     pressed = null;
   };
   for (const kind of ["mousedown", "touchstart"]) window.addEventListener(kind, press, true);
