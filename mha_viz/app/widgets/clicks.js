@@ -8,7 +8,13 @@ import { plotly } from "../browser/plotly.js";
 
 /** @import { Figure } from "../browser/plotly.js" */
 
-/** Makes Plotly look again when the button goes up; further calls do nothing. */
+/** @param {Figure} figure */
+const selects = (figure) => String(figure._fullLayout?.clickmode).includes("select");
+
+/**
+ * Makes Plotly look again when the button goes up, once however often it is called. A figure whose
+ * clicks select needs the point before that: Plotly looks for it when the button goes down.
+ */
 export default function hearEveryClick() {
   if (!isFirstCall("hear every click")) return;
   /** @type {Figure | null} */
