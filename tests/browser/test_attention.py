@@ -373,7 +373,7 @@ def test_a_key_that_is_held_is_one_entry_and_so_is_a_choice_in_a_box(visit: Open
     one.page.wait_for_function("location.search.includes('at=L1H3')")
     one.settle()
     assert one.page.evaluate("history.length") == before + 1
-    one.page.get_by_text("vs even").click()
+    one.page.get_by_text("vs uniform").click()
     one.page.wait_for_function("location.search.includes('colour=vs')")
     one.settle()
     assert one.page.evaluate("history.length") == before + 2
@@ -517,7 +517,7 @@ def test_a_text_too_long_for_a_link_stays_out_of_it(visit: Opener) -> None:
 
 def test_an_address_in_a_link_is_no_link(visit: Opener) -> None:
     one = visit().open(model="Sign in at https://evil.invalid/login or www.evil.invalid")
-    expect(one.page.get_by_text("is not a name on the model hub")).to_be_visible()
+    expect(one.page.get_by_text("is not a name on the Hugging Face Hub")).to_be_visible()
     assert one.page.locator("a[href*=evil]").count() == 0
 
 
@@ -565,10 +565,10 @@ def test_a_model_is_fetched_watched_stopped_and_shown(
         one = Visit(context, address).open(model="some/tiny")
         expect(one.page.get_by_text("not on this machine yet")).to_be_visible()
         assert hub.requests == []
-        one.page.get_by_role("button", name="Fetch it").click()
+        one.page.get_by_role("button", name="Download").click()
         one.page.get_by_role("button", name="Stop").click()
         one.page.get_by_role("button", name="Try again").click()
-        expect(one.page.get_by_text(re.compile("Fetching some/tiny"))).to_be_visible()
+        expect(one.page.get_by_text(re.compile("Downloading some/tiny"))).to_be_visible()
         expect(one.page.locator(".lead")).to_contain_text("some/tiny · 3 layers", timeout=60_000)
         assert one.page.get_by_label("Text", exact=True).input_value() == DEFAULT
         assert one.problems == []

@@ -194,7 +194,7 @@ def test_a_text_too_long_for_a_link_stays_out_of_it_and_comes_back(tab: Tab) -> 
     area.press("Control+Enter")
     tab.page.wait_for_function("location.search.includes('silver')")
     tab.page.get_by_role("link", name="Shapes").click()
-    expect(tab.page.locator(".lead h1")).to_have_text("Shapes")
+    expect(tab.page.locator(".lead [role=heading]")).to_have_text("Shapes")
     tab.page.get_by_role("link", name="Compare").click()
     expect(area).to_have_value("The queen gave the princess a silver ring.")
     area.fill("The king went away. " * 2000)

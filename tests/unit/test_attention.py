@@ -55,7 +55,7 @@ def test_equal_keys_share_the_weight_evenly():
     close(pattern, even.expand(1, H, T, T), 1e-12)
 
 
-# --- against other tellings of the same -----------------------------------------------------------
+# --- against other implementations ----------------------------------------------------------------
 
 
 def test_one_head_is_plain_attention():

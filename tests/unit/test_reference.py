@@ -1,4 +1,4 @@
-"""Every other telling of multi-head attention equals the fused module, torch's, and the others."""
+"""Every other implementation of multi-head attention equals the fused module and torch's."""
 
 import math
 

@@ -149,7 +149,7 @@ def test_each_step_says_what_transformers_says_there(tiny: Model, theirs: Any) -
 
 
 def test_what_the_filters_leave_is_worked_out_by_hand(tiny: Model, theirs: Any) -> None:
-    """Temperature, then the 9 likeliest, then the fewest of them that hold 0.8 (nucleus)."""
+    """Temperature, then the 9 most likely, then the fewest of them that hold 0.8 (nucleus)."""
     step = next(continue_text(tiny, IDS, 1, sampling=SAMPLING, n_candidates=12))
     said = their_log_p(theirs, IDS)[-1].double()
     share = np.sort(torch.softmax(said / 0.7, 0).numpy())[::-1][:9]
@@ -163,9 +163,9 @@ def test_what_the_filters_leave_is_worked_out_by_hand(tiny: Model, theirs: Any) 
 
 
 def test_a_token_that_is_no_candidate_stands_after_them(tiny: Model) -> None:
-    likeliest = next(continue_text(tiny, IDS, 1, n_candidates=300)).ids.tolist()
-    step = next(score_continuation(tiny, IDS, [likeliest[-1]], n_candidates=8))
-    assert step.ids.tolist() == [*likeliest[:8], likeliest[-1]]
+    most_likely = next(continue_text(tiny, IDS, 1, n_candidates=300)).ids.tolist()
+    step = next(score_continuation(tiny, IDS, [most_likely[-1]], n_candidates=8))
+    assert step.ids.tolist() == [*most_likely[:8], most_likely[-1]]
     assert step.rank == 300
 
 

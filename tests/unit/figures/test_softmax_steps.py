@@ -23,7 +23,7 @@ def test_every_rung_says_its_three_numbers(theme) -> None:
     said = [note.text for note in figure.layout.annotations]
     for text in ["<b>9.910</b>", "<b>0.8349</b>", "7.357", "0.0779", "−3.000 → −∞", "1.1978"]:
         assert text in said
-    assert "&lt;0.0001" in said  # a weight that is there is not said to be nought
+    assert "&lt;0.0001" in said  # a small weight is not shown as zero
     labels = figure.layout.yaxis.ticktext
     assert SAFE in labels[0]
     assert theme.query in labels[0]

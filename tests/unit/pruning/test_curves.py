@@ -19,7 +19,7 @@ EVALUATION = [OTHER_IDS[20:50], IDS[:9]]
 
 
 def outcome(model: Model, ids: list[int], removed: list) -> tuple[np.ndarray, np.ndarray]:
-    """(losses, likeliest next tokens) of the network under a gate."""
+    """(losses, most likely next tokens) of the network under a gate."""
     gate = pruning.gate_without(model.config, removed)
     logits = model.network(torch.tensor([ids]), head_gate=gate)[0]
     losses = F.cross_entropy(logits[:-1], torch.tensor(ids[1:]), reduction="none")
