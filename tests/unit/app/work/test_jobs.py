@@ -213,7 +213,7 @@ def test_a_full_queue_refuses_with_a_word() -> None:
     queue, gates = Queue(workers=1, most_waiting=2), [Gate(1) for _ in range(4)]
     for gate in gates[:3]:
         queue.submit(gate.job())
-    with pytest.raises(MhaVizError, match="2 computations are waiting"):
+    with pytest.raises(MhaVizError, match="2 computations are already waiting"):
         queue.submit(gates[3].job())
     for gate in gates:
         gate.let()
