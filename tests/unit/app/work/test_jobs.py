@@ -200,6 +200,7 @@ def test_an_unforeseen_error_ends_the_job_with_a_word_and_the_queue_goes_on() ->
         yield 1
         raise RuntimeError("secret")
 
+    before = set(threading.enumerate())
     queue, job = Queue(workers=1), Job(work, total=2)
     queue.submit(job)
     until(lambda: job.state == "failed")
@@ -207,6 +208,8 @@ def test_an_unforeseen_error_ends_the_job_with_a_word_and_the_queue_goes_on() ->
     after = Job(lambda report: iter([1]), total=1)
     queue.submit(after)
     until(lambda: after.state == "done")
+    for worker in set(threading.enumerate()) - before:
+        worker.join(20)  # its exception is reported while this test ignores it
 
 
 def test_a_full_queue_refuses_with_a_word() -> None:
