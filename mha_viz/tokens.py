@@ -1,6 +1,6 @@
-"""Token ids and the labels that are safe to show for them.
+"""Token ids, and labels for them that are safe to show.
 
-A byte-level BPE splits bytes, not letters, and spells them in an alphabet of its own (a space is
+A byte-level BPE works on bytes, not characters, and writes them in its own alphabet (a space is
 `Ġ`). Labels show text as typed, marks for whitespace, code points for other invisible characters,
 and hex for a token that holds only part of a character.
 """
@@ -9,6 +9,9 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from mha_viz.spelling import ALPHABET, GPT2_SPELLING, Spelling
+from mha_viz.spelling import piece_bytes as piece_bytes
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -23,7 +26,10 @@ MAX_LABEL = 16  # characters
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token: `label` is safe to show, `kind` is "text", "bytes" or "special".
+    """One token: `label` is safe to show, `kind` is "text", "bytes", "special" or "unnamed".
+
+    `bytes` is the text that it stands for, in UTF-8. An "unnamed" token is an id that the model
+    has and its tokenizer does not; it stands for nothing.
 
     `shared` is the character that this token holds a part of, if any (or several, if it holds the
     end of one and the start of the next). `span` is the half-open range of the positions of all
@@ -46,32 +52,37 @@ def clean_text(text: str) -> tuple[str, int]:
     return clean, lone - 2 * pairs
 
 
-def read_tokens(tokenizer: "Tokenizer", ids: Sequence[int]) -> tuple[Token, ...]:
-    """The token of each id; their bytes together are the text in UTF-8."""
+def read_tokens(
+    tokenizer: "Tokenizer", ids: Sequence[int], spelling: Spelling = GPT2_SPELLING
+) -> tuple[Token, ...]:
+    """The token of each id. If pieces keep spaces, their bytes together are the text that was read.
+
+    `spelling` is how the pieces spell text (default: as in a byte-level BPE).
+    """
     added = tokenizer.get_added_tokens_decoder()
-    special = [i in added and added[i].special for i in ids]
-    pieces = [
-        added[i].content.encode() if i in added else piece_bytes(tokenizer.id_to_token(i) or "")
-        for i in ids
+    pieces = [added[i].content if i in added else tokenizer.id_to_token(i) for i in ids]
+    spelled = [
+        piece.encode() if i in added and piece else spelling.spelled(piece or "")
+        for i, piece in zip(ids, pieces, strict=True)
     ]
-    shared = dict(_shared_characters(pieces))
-    return tuple(
-        _token(i, piece, special[position], *shared.get(position, ("", (0, 0))))
-        for position, (i, piece) in enumerate(zip(ids, pieces, strict=True))
-    )
+    shared = dict(_shared_characters(spelled))
+    found = []
+    for position, (i, piece) in enumerate(zip(ids, pieces, strict=True)):
+        if not piece:
+            found.append(Token(i, b"", f"id {i}", "unnamed"))
+        elif i in added and added[i].special:
+            found.append(Token(i, spelled[position], label(spelled[position]), "special"))
+        else:
+            # The label includes the marks of parts of words, since nothing else shows them.
+            shown = piece.encode() if spelling.marks_words and i not in added else spelled[position]
+            found.append(_token(i, spelled[position], label(shown), shared.get(position)))
+    return tuple(found)
 
 
 def unknown_characters(tokenizer: "Tokenizer", text: str) -> list[str]:
     """The characters that the tokenizer would drop, because it lacks one of their bytes."""
-    missing = {c for c in _ALPHABET if tokenizer.token_to_id(c) is None}
+    missing = {c for c in ALPHABET if tokenizer.token_to_id(c) is None}
     return [c for c in dict.fromkeys(text) if not missing.isdisjoint(_spelled(c))]
-
-
-def piece_bytes(piece: str) -> bytes:
-    """The bytes that a byte-level BPE piece spells (Radford et al. 2019, section 2.2)."""
-    return b"".join(
-        bytes([_ALPHABET[c]]) if c in _ALPHABET else c.encode("utf-8", "replace") for c in piece
-    )
 
 
 def label(piece: bytes) -> str:
@@ -98,6 +109,8 @@ def explain(token: Token) -> str:
     if token.kind == "special":
         meaning = ": it separates documents" if token.bytes == END_OF_TEXT else ""
         return f"a special token (id {token.id}), not text{meaning}"
+    if token.kind == "unnamed":
+        return "an id that the model has, but for which its tokenizer has no token"
     if token.shared:
         names, (first, end) = " and ".join(map(_name, token.shared)), token.span
         return f"bytes of {names}, which positions {first} to {end - 1} share"
@@ -113,30 +126,20 @@ def marks_used(tokens: Sequence[Token]) -> dict[str, str]:
     return used
 
 
-def _byte_alphabet() -> dict[str, int]:
-    """Printable bytes are spelled by themselves, the others by U+0100 and up, in order."""
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = (b for b in range(256) if b not in printable)
-    return {chr(b): b for b in printable} | {chr(0x100 + n): b for n, b in enumerate(others)}
-
-
-_ALPHABET = _byte_alphabet()
-_SPELLING = {b: c for c, b in _ALPHABET.items()}
+_SPELLING = {b: c for c, b in ALPHABET.items()}
 
 
 def _spelled(c: str) -> str:
     return "".join(_SPELLING[b] for b in c.encode())
 
 
-def _token(i: int, piece: bytes, special: bool, shared: str, span: tuple[int, int]) -> Token:
-    if special:
-        return Token(i, piece, label(piece), "special")
+def _token(i: int, piece: bytes, shown: str, sharing: tuple[str, tuple[int, int]] | None) -> Token:
     try:
         piece.decode("utf-8")
         kind = "text"
     except UnicodeDecodeError:
         kind = "bytes"
-    return Token(i, piece, label(piece), kind, shared, span)
+    return Token(i, piece, shown, kind, *(sharing or ("", (0, 0))))
 
 
 def _shared_characters(

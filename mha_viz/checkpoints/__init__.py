@@ -2,6 +2,7 @@
 
     load("bundled")                       the model in assets/, without transformers or a network
     load("gpt2"), load("owner/name")      a model of the Hub, or its copy in the local cache
+    load("owner/name@revision")           the same at a branch, a tag or a commit
     load("./folder"), load(Path(...))     a folder, or a .pt file of nanoGPT
 
 A folder is a Path, or a string that starts with `.`, `/` or `~`; other names are never looked for
@@ -24,8 +25,8 @@ from mha_viz.assets import ASSETS
 from mha_viz.callbacks import OnProgress
 from mha_viz.checkpoints.folder import expanded, is_local, read_weights, write_folder
 from mha_viz.checkpoints.names import adopt, gpt2_state, with_zeros
-from mha_viz.checkpoints.tensors import State
-from mha_viz.checkpoints.tokenizer import check_vocabulary, find_tokenizer
+from mha_viz.checkpoints.tensors import State, weights_hash
+from mha_viz.checkpoints.tokenizer import find_tokenizer, vocabulary_notes
 from mha_viz.errors import CheckpointError, SourceError
 from mha_viz.gpt2 import GPT2
 from mha_viz.head import Head
@@ -34,7 +35,7 @@ from mha_viz.model import Description, Model
 __all__ = ["BUNDLED", "Model", "is_local", "load", "save", "write_zeroed"]
 
 BUNDLED = ASSETS / "bundled"
-READ, COMPARED = 0.4, 0.7  # fraction of the loading time, roughly, at the end of these steps
+READ, COMPARED = 0.4, 0.7  # the rough fraction of the loading time at the end of these steps
 
 
 def load(
@@ -46,18 +47,27 @@ def load(
     allow_pickle: bool = False,
     on_progress: OnProgress | None = None,
 ) -> Model:
-    """The model that `source` names, ready and read-only; see the module for the kinds of source.
+    """The model that `source` names, ready and read-only; the module docstring lists the sources.
 
     `device` and `dtype` default to the best device and float32. `tokenizer` is another source for
-    the tokenizer, for weights that came without one. `allow_pickle` accepts pytorch_model.bin in a
-    local folder, with nothing but tensors in it. `on_progress` is called with the fraction done.
+    the tokenizer, instead of the checkpoint's own. `allow_pickle` also accepts pytorch_model.bin
+    in a local folder, read with torch's `weights_only`. `on_progress` is called with the fraction
+    done.
 
     Raises SourceError, CheckpointError (NotGPT2 for another architecture), DeviceError.
     """
     if not isinstance(source, str | Path):
         raise SourceError(f"{source!r} is not a source. Give the name of a model, or a path.")
     if source == "bundled":
-        return _load(BUNDLED, "bundled", "bundled", device, dtype, trusted=True)
+        return _load(
+            BUNDLED,
+            "bundled",
+            "bundled",
+            device,
+            dtype,
+            tokenizer_source=tokenizer,
+            trusted=tokenizer is None,
+        )
     if isinstance(source, Path) or is_local(source):
         return _load(
             expanded(source),
@@ -85,6 +95,7 @@ def load(
         device,
         dtype,
         tokenizer_source=tokenizer,
+        revision=fetched.revision,
         on_progress=on_progress,
     )
 
@@ -123,7 +134,7 @@ def write_zeroed(
 
 
 def _gpt2(model: Model) -> GPT2:
-    """The network of a model whose format can be written. Raises CheckpointError for another."""
+    """The network of a GPT-2. Raises CheckpointError for any other model."""
     if not isinstance(model.network, GPT2):
         raise CheckpointError(
             f"{model.description.name} is not a GPT-2, so it cannot be written in GPT-2's format."
@@ -132,7 +143,7 @@ def _gpt2(model: Model) -> GPT2:
 
 
 def _load(
-    place: Path,
+    path: Path,
     name: str,
     source: str,
     device: str | torch.device | None,
@@ -141,33 +152,38 @@ def _load(
     tokenizer_source: str | Path | None = None,
     allow_pickle: bool = False,
     trusted: bool = False,
+    revision: str = "",
     on_progress: OnProgress | None = None,
 ) -> Model:
     report = on_progress or (lambda fraction: None)
     config, state, raw = read_weights(
-        place, name, allow_pickle=allow_pickle, on_progress=lambda part: report(part * READ)
+        path, name, allow_pickle=allow_pickle, on_progress=lambda part: report(part * READ)
     )
     network = adopt(state.tensors, config)
     if trusted:
-        tokenizer = Tokenizer.from_file(str(place / "tokenizer.json"))
+        tokenizer = Tokenizer.from_file(str(path / "tokenizer.json"))
     else:
-        tokenizer = find_tokenizer(place, name, config, tokenizer_source)
+        tokenizer, read = find_tokenizer(path, name, config, tokenizer_source)
+        state.notes += [*read, *vocabulary_notes(tokenizer, config)]
         _compare(network, state, raw, name, report)
-    check_vocabulary(tokenizer, config, name)
-    tokenizer.no_truncation()  # Model.trace truncates, and says by how much
+    tokenizer.no_truncation()  # Model.trace truncates and records by how much
     tokenizer.no_padding()
-    digest = _hash(state, lambda part: report(COMPARED + part * (1 - COMPARED)))
+    digest = weights_hash(state.tensors, lambda part: report(COMPARED + part * (1 - COMPARED)))
+    words = hashlib.sha256(tokenizer.to_str().encode()).hexdigest()
     n_parameters = sum(p.numel() for p in network.parameters())
     network, message = devices.place(network, device, dtype)
     notes = (*state.notes, message) if message else tuple(state.notes)
-    about = Description(name, source, state.stored_dtype, n_parameters, digest, notes)
+    about = Description(
+        name, source, state.stored_dtype, n_parameters, digest, notes, revision, words,
+        "" if tokenizer_source is None else str(tokenizer_source),
+    )  # fmt: skip
     return Model(network, tokenizer, about)
 
 
 def _compare(
     network: GPT2, state: State, raw: dict[str, object], name: str, report: OnProgress
 ) -> None:
-    """Compares the network with transformers, where zeros take the place of pruned heads."""
+    """Compares the network with transformers, whose copy has zeros in place of pruned heads."""
     from mha_viz.checkpoints import verify
 
     config, tensors = network.config, state.tensors
@@ -175,16 +191,7 @@ def _compare(
         tensors = with_zeros(tensors, config)
         network = adopt(tensors, replace(config, pruned_heads=()))
     report(READ)
+    state.notes += verify.config_notes(raw)
     theirs = verify.build(raw, tensors, name)
     report((READ + COMPARED) / 2)
     verify.compare(network, theirs, name)
-
-
-def _hash(state: State, report: OnProgress) -> str:
-    """SHA-256 over the names and float32 values, whatever the file format."""
-    digest = hashlib.sha256()
-    for done, key in enumerate(sorted(state.tensors)):
-        report(done / len(state.tensors))
-        digest.update(key.encode())
-        digest.update(state.tensors[key].contiguous().numpy().data)
-    return digest.hexdigest()

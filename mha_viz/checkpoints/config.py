@@ -1,6 +1,7 @@
-"""Checks config.json: is this a GPT-2, and of what size? transformers would guess."""
+"""Checks config.json: the architecture must be GPT-2, and every setting valid."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,13 @@ ALIASES = {  # other models' names, which transformers also accepts for GPT-2
     "n_layer": "num_hidden_layers",
     "n_positions": "max_position_embeddings",
 }
-LARGEST = {"n_layer": 1024}  # since all tensors are listed by name before any is read
+LARGEST = {"n_layer": 1024}  # because all tensors are listed by name before any is read
+FOREIGN = re.compile(  # settings of other models that would change GPT-2's numbers
+    r"alibi|rotary|rope|rms|norm_type|qk_norm|softcap|window|sparse|local_att|parallel_(att|res)|"
+    r"multi_query|kv_heads|logit_scale|embedding_multiplier|residual_multiplier"
+)
+NEUTRAL: tuple[Any, ...] = (None, False, {}, [], "")
+DROPOUTS = ("attn_pdrop", "embd_pdrop", "resid_pdrop")  # unused, but torch refuses other values
 UNSUPPORTED = {  # key in config.json -> why such a model is rejected
     "quantization_config": "its weights are quantised, and quantised weights cannot be read here",
     "add_cross_attention": "it has cross-attention to an encoder, whose input is missing here",
@@ -50,7 +57,7 @@ def read_config(folder: Path, name: str) -> GPT2Config:
 
 
 def check_config(raw: object, name: str, *, file: str = "config.json") -> GPT2Config:
-    """The configuration that `file` holds, once parsed; absent keys take GPT-2's defaults.
+    """The configuration in `raw`, the parsed `file`; missing keys take GPT-2's defaults.
 
     Raises NotGPT2 for another architecture, CheckpointError for invalid or unsupported settings.
     """
@@ -68,6 +75,23 @@ def check_config(raw: object, name: str, *, file: str = "config.json") -> GPT2Co
             f"This checkpoint is a `{model_type}` model ({name}); this app reads `gpt2` models: "
             "gpt2, gpt2-medium, gpt2-large, gpt2-xl, distilgpt2 and models trained from them."
         )
+    positions = raw.get("position_embedding_type", "absolute")
+    if positions not in ("absolute", None) or raw.get("alibi"):
+        kind = positions if positions not in ("absolute", None) else "alibi"
+        raise CheckpointError(
+            f"{name} is not supported: it encodes positions as {_short(kind)} "
+            "(`position_embedding_type`), but GPT-2 adds learned position embeddings to the token "
+            "embeddings. Choose a model with absolute positions."
+        )
+    if raw.get("is_causal") is False:
+        raise CheckpointError(
+            f"{name} is not supported: its tokens also look at later ones (`is_causal`). Choose a "
+            "model with causal attention."
+        )
+    for key in DROPOUTS:
+        value = raw.get(key)
+        if isinstance(value, int | float) and not 0 <= value <= 1:  # nor NaN
+            raise _wrong(key, value, "expected a number from 0 to 1", where)
     for key, reason in UNSUPPORTED.items():
         if raw.get(key):
             raise CheckpointError(f"{name} is not supported: {reason} (`{key}`).")
@@ -87,9 +111,23 @@ def check_config(raw: object, name: str, *, file: str = "config.json") -> GPT2Co
     if config.d_model % config.n_heads:
         raise CheckpointError(
             f"The {where} says n_embd = {config.d_model} and n_head = {config.n_heads}; "
-            "the first must be a multiple of the second."
+            "n_embd must be a multiple of n_head."
         )
     return replace(config, pruned_heads=_pruned_heads(raw, config, where))
+
+
+def config_notes(raw: Mapping[str, Any]) -> list[str]:
+    """Notes on settings in config.json that GPT-2 does not have; transformers ignores them too."""
+    notes = []
+    if raw.get("auto_map"):
+        notes.append(
+            "The checkpoint ships custom code (`auto_map`), which was not run; it is computed as a "
+            "standard GPT-2, as transformers does by default."
+        )
+    for key, value in raw.items():
+        if FOREIGN.search(key) and key not in ALIASES.values() and value not in NEUTRAL:
+            notes.append(f"GPT-2 has no setting `{key}` ({_short(value)}), so it was not applied.")
+    return notes
 
 
 def config_to_json(config: GPT2Config, dtype: torch.dtype, end_of_text: int) -> dict[str, Any]:

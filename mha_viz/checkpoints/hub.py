@@ -1,11 +1,12 @@
-"""Downloads a model from the Hugging Face Hub into huggingface_hub's cache, each byte only once.
+"""Downloads models from the Hub into huggingface_hub's cache; resumes partial downloads.
 
 huggingface_hub provides the session, login, metadata, errors and the layout of the cache. Its
-download function is not used: when stopped, it drops what has arrived, which can be gigabytes, and
-without a network it retries for minutes before it reports that.
+download function is not used: if stopped, it discards the partial file, which can be gigabytes, and
+without a network it retries for minutes before it fails.
 """
 
 import hashlib
+import json
 import os
 import re
 import threading
@@ -15,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mha_viz.checkpoints.config import read_config
-from mha_viz.checkpoints.tensors import find_weights
-from mha_viz.errors import Cancelled, MhaVizError, SourceError
+from mha_viz.checkpoints.weight_files import find_weights
+from mha_viz.errors import Cancelled, SourceError
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 import httpx2
@@ -29,22 +30,23 @@ from huggingface_hub import (
     hf_hub_url,
     hf_raise_for_status,
 )
-from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RemoteEntryNotFoundError
+from huggingface_hub.errors import (
+    RemoteEntryNotFoundError,
+)
 
 from mha_viz.checkpoints.hub_cache import CONFIG, HASH, PARTIAL, CachedModel, link
+from mha_viz.checkpoints.hub_errors import OFFLINE_MODELS, TIMEOUT, explained, not_the_hub
+from mha_viz.checkpoints.hub_names import in_order, parse
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 # The files that complete a tokenizer come last: an interrupted download must not look complete.
 _SETTINGS = ("added_tokens.json", "special_tokens_map.json", "tokenizer_config.json")
 TOKENIZER = (*_SETTINGS, "merges.txt", "vocab.json", "tokenizer.json")
-TIMEOUT = 10.0  # seconds without any data
+OTHER_TOKENIZERS = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "vocab.txt")
 TRIES, PAUSE = 4, 1.0  # attempts if the connection breaks, and the seconds between them
 
-_PART = r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,94}[A-Za-z0-9_])?"
-_REPO_ID = re.compile(rf"(?!.*(?:--|\.\.))(?:{_PART}/)?{_PART}(?<!\.git)")
 _SHARD = re.compile(r'"([A-Za-z0-9_][A-Za-z0-9_.-]*\.safetensors)"')
-_OFFLINE_MODELS = "The bundled model and models downloaded before work without the Hub."
-_KEPT = "What has arrived is kept, and the next try continues from there."
+_KEPT = "The partial download is kept, and the next attempt resumes it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +80,8 @@ def fetch(
 
     Blocks, and calls `on_progress` in this thread for every chunk. Raises NotGPT2 or
     CheckpointError if config.json rules the model out, before any weights are requested;
-    SourceError if the download fails; Cancelled after `cancel`. The next call continues with what
-    has arrived.
+    SourceError if the download fails; Cancelled after `cancel` is set. The next call resumes a
+    partial download.
     """
     return _Download(repo_id, on_progress, cancel).obtain(weights=True)
 
@@ -90,17 +92,36 @@ def fetch_tokenizer(repo_id: str) -> Path:
 
 
 def is_cached(repo_id: str) -> bool:
-    """Whether `fetch` needs no network. A malformed name is not cached."""
-    return bool(_REPO_ID.fullmatch(repo_id)) and bool(CachedModel(repo_id).find(weights=True))
+    """Whether `fetch` needs no network; False for a malformed name."""
+    try:
+        at = parse(repo_id)
+    except SourceError:
+        return False
+    return bool(CachedModel(at).find(weights=True))
 
 
-def check_name(repo_id: str) -> None:
+def check_name(name: str) -> None:
     """Raises SourceError for a name that the Hub does not allow; makes no request."""
-    if not _REPO_ID.fullmatch(repo_id):
-        raise SourceError(
-            f"{repo_id[:100]!r} is not a name on the Hugging Face Hub. Write it as `gpt2` or "
-            "`owner/name`, with letters, digits, `-`, `_` and `.` only."
-        )
+    parse(name)
+
+
+def revisions(name: str) -> list[str]:
+    """The branches and tags of a model, `main` first; a training run may have many.
+
+    Asks the Hub. Raises SourceError if it does not answer.
+    """
+    asked = _Download(parse(name).repo)
+    with explained(asked.name):
+        asked.check_online()
+        url = f"{asked.endpoint}/api/models/{asked.at.repo}/refs"
+        with get_session().stream("GET", url, headers=asked.headers(), timeout=TIMEOUT) as response:
+            hf_raise_for_status(response)
+            try:
+                found = json.loads(response.read())
+                refs = [ref["name"] for kind in ("branches", "tags") for ref in found[kind]]
+                return in_order([ref for ref in refs if isinstance(ref, str)])
+            except (ValueError, KeyError, TypeError) as error:
+                raise SourceError(not_the_hub(asked.name)) from error
 
 
 class _Download:
@@ -109,8 +130,8 @@ class _Download:
     def __init__(
         self, name: str, on_progress: OnBytes | None = None, cancel: threading.Event | None = None
     ) -> None:
-        check_name(name)
-        self.name, self.cache = name, CachedModel(name)
+        self.at = parse(name)
+        self.name, self.cache = str(self.at), CachedModel(self.at)
         self.on_progress, self.cancel = on_progress, cancel or threading.Event()
         # huggingface_hub read the environment on import; this uses its current values.
         env = os.environ.get
@@ -122,19 +143,31 @@ class _Download:
         self.folder = Path()  # the snapshot, once the Hub has named a commit
 
     def obtain(self, *, weights: bool) -> Fetched:
-        with _explained(self.name):
+        with explained(self.name):
             if folder := self.cache.find(weights=weights):
                 return Fetched(folder, folder.name, from_cache=True)
-            if self.offline:
-                raise SourceError(
-                    f"{self.name} is not in the cache, and HF_HUB_OFFLINE forbids downloads. "
-                    f"Unset it and try again. {_OFFLINE_MODELS}"
-                )
+            self.check_online()
             with self.turn():
                 if folder := self.cache.find(weights=weights):
                     return Fetched(folder, folder.name, from_cache=True)
                 self.download(weights)
                 return Fetched(self.folder, self.folder.name, from_cache=False)
+
+    def check_online(self) -> None:
+        """Raises SourceError if the environment forbids requests."""
+        if self.offline:
+            raise SourceError(
+                f"{self.name} is not in the cache, and HF_HUB_OFFLINE forbids downloads. "
+                f"Unset it and try again. {OFFLINE_MODELS}"
+            )
+
+    def headers(self) -> dict[str, str]:
+        """The headers of a request, with the user's token if there is one."""
+        # The size and ranges of a compressed reply would not match the file's.
+        headers = {"accept-encoding": "identity", "user-agent": "mha-viz"}
+        if not constants.HF_HUB_DISABLE_IMPLICIT_TOKEN and (token := get_token()):
+            headers["authorization"] = f"Bearer {token}"
+        return headers
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -150,13 +183,12 @@ class _Download:
             lock.release()
 
     def download(self, weights: bool) -> None:
-        """Config first, which may rule the model out; then the small files; then the weights."""
-        # The size and ranges of a compressed reply would not match the file's.
-        self.headers = {"accept-encoding": "identity", "user-agent": "mha-viz"}
-        if not constants.HF_HUB_DISABLE_IMPLICIT_TOKEN and (token := get_token()):
-            self.headers["authorization"] = f"Bearer {token}"
+        """Gets the config, which may rule out the model, then the small files, then the weights."""
         names = self.weight_files() if weights else []
-        names = [*(name for name in TOKENIZER if self.exists(name)), *names]
+        words = [name for name in TOKENIZER if self.exists(name)]
+        if not {"tokenizer.json", "vocab.json"}.intersection(words):
+            words += [name for name in OTHER_TOKENIZERS if self.exists(name)]
+        names = [*words, *names]
         if not names:
             raise SourceError(f"{self.name} has no tokenizer on the Hub. Choose another model.")
         sizes, blobs = zip(*(self.files[name] for name in names), strict=True)
@@ -166,7 +198,7 @@ class _Download:
             self.get(name)
         if weights:
             find_weights(self.folder, self.name, allow_pickle=False)
-            self.cache.set_main(self.folder.name)
+            self.cache.set_revision(self.folder.name)
 
     def weight_files(self) -> list[str]:
         """The files that hold the weights, after config.json has been checked."""
@@ -182,6 +214,12 @@ class _Download:
             self.get(INDEX)
             shards = sorted({*_SHARD.findall((self.folder / INDEX).read_text(errors="replace"))})
             return [shard for shard in shards if self.exists(shard)]
+        for other, kind in (("flax_model.msgpack", "Flax"), ("tf_model.h5", "TensorFlow")):
+            if self.exists(other):
+                raise SourceError(
+                    f"{self.name} has its weights only in {other} ({kind}), which this app does "
+                    "not read. Convert them with transformers 4, and open the folder."
+                )
         raise SourceError(
             f"{self.name} has no weights as safetensors. Pickled weights (pytorch_model.bin) can "
             "run code, so they are not downloaded. Choose another model, or download it yourself "
@@ -189,11 +227,11 @@ class _Download:
         )
 
     def exists(self, name: str) -> bool:
-        """Whether the Hub has the file; if so, notes its commit, size and hash."""
+        """Whether the Hub has the file; if so, records its commit, size and hash."""
         self.report(name)
-        revision = self.folder.name or "main"
-        url = hf_hub_url(self.name, name, revision=revision, endpoint=self.endpoint)
-        token = self.headers.get("authorization", "").removeprefix("Bearer ") or False
+        revision = self.folder.name or self.at.revision
+        url = hf_hub_url(self.at.repo, name, revision=revision, endpoint=self.endpoint)
+        token = self.headers().get("authorization", "").removeprefix("Bearer ") or False
         try:
             metadata = get_hf_file_metadata(
                 url, token=token, timeout=TIMEOUT, endpoint=self.endpoint, user_agent="mha-viz"
@@ -205,10 +243,7 @@ class _Download:
             return False
         commit, etag = metadata.commit_hash or "", metadata.etag or ""
         if not (HASH.fullmatch(commit) and HASH.fullmatch(etag)) or metadata.size is None:
-            raise SourceError(
-                f"The reply for {self.name} did not come from the Hugging Face Hub. Your network "
-                f"may need a login: open a browser and check. {_OFFLINE_MODELS}"
-            )
+            raise SourceError(not_the_hub(self.name))
         self.folder = self.cache.snapshot(commit)
         self.files[name] = metadata.size, self.cache.blob(etag)
         return True
@@ -225,7 +260,7 @@ class _Download:
         self.report(name)
 
     def fill(self, name: str, size: int, blob: Path) -> None:
-        """Streams until the file is complete, over broken connections, and checks its hash."""
+        """Downloads until the file is complete, across broken connections; checks size and hash."""
         partial, failures = blob.with_suffix(PARTIAL), 0
         partial.touch()
         while (start := partial.stat().st_size) < size:
@@ -237,17 +272,17 @@ class _Download:
             failures = 0 if partial.stat().st_size > start else failures + 1
             self.cancel.wait(PAUSE if failures else 0)
         with partial.open("rb") as file:
-            # The Hub names a large file by its SHA-256.
+            # The Hub names a large file by its SHA-256; only the size of a small one is checked.
             large = len(blob.name) == 64
             digest = hashlib.file_digest(file, "sha256").hexdigest() if large else blob.name
         if partial.stat().st_size != size or digest != blob.name:
             partial.unlink()
-            raise SourceError(f"{name} of {self.name} arrived damaged. Try again.")
+            raise SourceError(f"The downloaded {name} of {self.name} is damaged. Try again.")
         partial.replace(blob)
 
     def stream(self, name: str, partial: Path, start: int) -> None:
-        url = f"{self.endpoint}/{self.name}/resolve/{self.folder.name}/{name}"
-        headers = self.headers | ({"range": f"bytes={start}-"} if start else {})
+        url = f"{self.endpoint}/{self.at.repo}/resolve/{self.folder.name}/{name}"
+        headers = self.headers() | ({"range": f"bytes={start}-"} if start else {})
         with get_session().stream("GET", url, headers=headers, timeout=TIMEOUT) as response:
             hf_raise_for_status(response)
             with partial.open("ab" if response.status_code == 206 else "wb") as file:
@@ -260,37 +295,3 @@ class _Download:
             raise Cancelled(f"The download of {self.name} was stopped. {_KEPT}")
         if self.on_progress:
             self.on_progress(Progress(self.done + in_file, self.total, name))
-
-
-@contextmanager
-def _explained(name: str) -> Iterator[None]:
-    """Turns errors of the network and the disk into a SourceError that says what to do."""
-    try:
-        yield
-    except MhaVizError:
-        raise
-    except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-        raise SourceError(_explanation(name, error)) from error
-
-
-def _explanation(name: str, error: Exception) -> str:
-    status = error.response.status_code if isinstance(error, HfHubHTTPError) else 0
-    login = "log in with `hf auth login`"
-    if isinstance(error, GatedRepoError):
-        return f"{name} is gated. Request access on its page, then {login}."
-    if status in (401, 404):
-        return f"{name} does not exist or is private. Check the spelling, or {login}."
-    if status:
-        return (
-            f"{name} could not be downloaded: the Hugging Face Hub returned error {status}. "
-            f"Try again later. {_OFFLINE_MODELS}"
-        )
-    if isinstance(error, OSError):
-        return (
-            f"{name} could not be written to the cache ({error.strerror}). "
-            "Set HF_HUB_CACHE to another folder."
-        )
-    return (
-        f"{name} could not be downloaded: there is no network, or the Hub did not answer within "
-        f"{TIMEOUT:.0f} seconds. Try again later. {_OFFLINE_MODELS}"
-    )

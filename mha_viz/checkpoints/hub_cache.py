@@ -1,4 +1,4 @@
-"""One model in huggingface_hub's cache: the same layout, so that other programs find it too."""
+"""One model in huggingface_hub's cache, in its layout, so that other programs find it too."""
 
 import os
 import re
@@ -10,16 +10,17 @@ from pathlib import Path
 from filelock import FileLock
 from huggingface_hub import constants
 
-from mha_viz.checkpoints.tensors import find_weights
+from mha_viz.checkpoints.hub_names import MAIN, HubName
+from mha_viz.checkpoints.weight_files import find_weights
 from mha_viz.errors import CheckpointError, SourceError
 
 CONFIG = "config.json"
 PARTIAL = ".incomplete"
-HASH = re.compile(r"[\w.-]{1,128}", re.ASCII)  # a file name that cannot leave its folder
+HASH = re.compile(r"\w[\w.-]{0,127}", re.ASCII)  # a file name that cannot leave its folder
 
 
 def cache_folder() -> Path:
-    """The cache of huggingface_hub, with the environment variables as they are now."""
+    """huggingface_hub's cache folder, according to the current environment variables."""
     env = os.environ.get
     folder = env("HF_HUB_CACHE") or (f"{env('HF_HOME')}/hub" if env("HF_HOME") else None)
     return Path(os.path.expandvars(os.path.expanduser(folder or constants.HF_HUB_CACHE)))
@@ -28,9 +29,9 @@ def cache_folder() -> Path:
 class CachedModel:
     """The files of one model in the cache: blobs named by hash, snapshots that link to them."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.root = cache_folder() / f"models--{name.replace('/', '--')}"
+    def __init__(self, at: HubName) -> None:
+        self.name, self.revision = str(at), at.revision
+        self.root = cache_folder() / f"models--{at.repo.replace('/', '--')}"
 
     def lock(self) -> FileLock:
         """The lock that all downloads of this model share."""
@@ -39,17 +40,36 @@ class CachedModel:
         return FileLock(locks / "mha-viz.lock")
 
     def find(self, *, weights: bool) -> Path | None:
-        """A complete snapshot, or only a tokenizer: that of `main` if possible, else the newest."""
-        main = self.root / "refs" / "main"
-        commit = main.read_text(errors="replace").strip() if main.is_file() else ""
+        """A complete snapshot of the revision; None if there is none.
+
+        For `main`, one that is not known as another revision is better than none, the newest first.
+        Without `weights`, one with a tokenizer is enough.
+        """
+        ref = self.root / "refs" / self.revision
+        commit = ref.read_text(errors="replace").strip() if ref.is_file() else self.revision
         folders = (self.root / "snapshots").glob("*")
-        complete = (folder for folder in folders if self._is_complete(folder, weights))
+        complete = [folder for folder in folders if self._is_complete(folder, weights)]
+        if self.revision != MAIN:
+            return next((folder for folder in complete if folder.name == commit), None)
+        others = self._other_revisions() - {commit}
         return max(
-            complete, key=lambda one: (one.name == commit, one.stat().st_mtime), default=None
+            (folder for folder in complete if folder.name not in others),
+            key=lambda f: (f.name == commit, f.stat().st_mtime),
+            default=None,
         )
 
+    def _other_revisions(self) -> set[str]:
+        """The commits that were fetched as a branch, a tag or a commit other than `main`."""
+        refs = (file for file in (self.root / "refs").rglob("*") if file.is_file())
+        return {
+            file.read_text(errors="replace").strip()
+            for file in refs
+            if file != self.root / "refs" / MAIN
+        }
+
     def _is_complete(self, folder: Path, weights: bool) -> bool:
-        tokenizer = _holds(folder, "tokenizer.json") or _holds(folder, "vocab.json", "merges.txt")
+        kinds = (("tokenizer.json",), ("vocab.json", "merges.txt"), ("vocab.txt",))
+        tokenizer = any(_holds(folder, *kind) for kind in kinds)
         if not weights:
             return tokenizer
         absent = _holds(self.root / ".no_exist" / folder.name, "tokenizer.json", "vocab.json")
@@ -60,24 +80,24 @@ class CachedModel:
         return False
 
     def snapshot(self, commit: str) -> Path:
-        """The folder of a commit."""
+        """The snapshot folder of a commit."""
         return self.root / "snapshots" / commit
 
     def blob(self, digest: str) -> Path:
-        """The file with this hash."""
+        """The path of the blob with this hash."""
         return self.root / "blobs" / digest
 
     def note_absent(self, commit: str, name: str) -> None:
-        """Remembers that a commit has no such file."""
+        """Records that a commit has no such file."""
         note = self.root / ".no_exist" / commit / name
         note.parent.mkdir(parents=True, exist_ok=True)
         note.touch()
 
-    def set_main(self, commit: str) -> None:
-        """Remembers that `main` is this commit."""
-        main = self.root / "refs" / "main"
-        main.parent.mkdir(exist_ok=True)
-        main.write_text(commit)
+    def set_revision(self, commit: str) -> None:
+        """Records that the revision is this commit."""
+        ref = self.root / "refs" / self.revision
+        ref.parent.mkdir(parents=True, exist_ok=True)
+        ref.write_text(commit)
 
     def check_space(self, blobs: Iterable[Path], n_bytes: int) -> None:
         """Raises SourceError if the disk has no room for the rest of `blobs`, `n_bytes` in all."""

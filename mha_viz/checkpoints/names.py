@@ -1,8 +1,8 @@
-"""The names of each tensor in a GPT-2 file and in `gpt2.GPT2`, and the conversion between them.
+"""Each tensor's name in a GPT-2 file and in `gpt2.GPT2`, and the conversion between them.
 
 GPT-2's files store every projection as `[in, out]` (transformers calls that a Conv1D); `nn.Linear`
-holds `[out, in]`. Those are the rows marked `transposed`. Both keep q, k and v as thirds of one
-tensor, so their order is the same.
+holds `[out, in]`. Those tensors are marked `transposed`. Both keep q, k and v as thirds of one
+tensor, in the same order.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from torch import Tensor
 from mha_viz.errors import CheckpointError
 from mha_viz.gpt2 import GPT2, GPT2Config
 
-BLOCK = {  # name in gpt2.Block -> name in a GPT-2 file, transposed
+BLOCK = {  # name in GPT2Block -> (name in a GPT-2 file, transposed)
     "ln_1": ("ln_1", False),
     "attn.W_QKV": ("attn.c_attn", True),
     "attn.W_O": ("attn.c_proj", True),
@@ -49,7 +49,8 @@ def names(config: GPT2Config) -> Iterator[Name]:
 def adopt(state: Mapping[str, Tensor], config: GPT2Config) -> GPT2:
     """A read-only GPT2 whose parameters share their storage with `state`, a GPT-2 state dict.
 
-    `state` has the names and the layout of a GPT-2 file. Without `lm_head.weight` the head is tied.
+    `state` has the names and the layout of a GPT-2 file. Without `lm_head.weight`, W_U is tied to
+    the token embedding.
     Raises CheckpointError for a missing tensor or a wrong shape, by name.
     """
     with torch.device("meta"):
@@ -76,7 +77,7 @@ def adopt(state: Mapping[str, Tensor], config: GPT2Config) -> GPT2:
 
 
 def gpt2_state(model: GPT2) -> dict[str, Tensor]:
-    """The state dict of `model` as a GPT-2 file holds it, contiguous; a tied head is omitted.
+    """The state dict of `model` as a GPT-2 file holds it, contiguous; a tied W_U is omitted.
 
     Pruned heads are not in it; `with_zeros` puts zeros in their place.
     """
@@ -93,9 +94,9 @@ def gpt2_state(model: GPT2) -> dict[str, Tensor]:
 def with_zeros(state: Mapping[str, Tensor], config: GPT2Config) -> dict[str, Tensor]:
     """A GPT-2 state dict of full width, with zeros for the pruned heads of `config`.
 
-    transformers reads it and computes the same: a head whose v is zero adds nothing.
+    transformers computes the same from it: a head whose v is zero adds nothing.
     """
-    whole = dict(state)
+    full = dict(state)
     for layer in range(config.n_layers):
         kept = config.kept_heads(layer)
         if len(kept) == config.n_heads:
@@ -106,10 +107,9 @@ def with_zeros(state: Mapping[str, Tensor], config: GPT2Config) -> dict[str, Ten
             (f"{attn}.c_attn.bias", 0, 3),
             (f"{attn}.c_proj.weight", 0, 1),
         ):
-            few = torch.unflatten(state[name], dim, (parts, len(kept), d_h))
-            shape = [*few.shape[: dim + 1], n_heads, *few.shape[dim + 2 :]]
-            places = torch.tensor(kept, dtype=torch.long, device=few.device)
-            whole[name] = (
-                few.new_zeros(shape).index_copy(dim + 1, places, few).flatten(dim, dim + 2)
-            )
-    return whole
+            stored = torch.unflatten(state[name], dim, (parts, len(kept), d_h))
+            shape = [*stored.shape[: dim + 1], n_heads, *stored.shape[dim + 2 :]]
+            index = torch.tensor(kept, dtype=torch.long, device=stored.device)
+            padded = stored.new_zeros(shape).index_copy(dim + 1, index, stored)
+            full[name] = padded.flatten(dim, dim + 2)
+    return full

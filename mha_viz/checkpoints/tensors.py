@@ -1,10 +1,10 @@
 """Reads the tensors of a checkpoint and checks each of them.
 
-The result is a complete GPT-2 state dict in float32, finite, with the names of transformers
+The result is a complete GPT-2 state dict of finite float32 values, with the names of transformers
 (`transformer.h.0.attn.c_attn.weight`, stored as `[in, out]`).
 """
 
-import json
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file
 from torch import Tensor
 
 from mha_viz.callbacks import OnProgress
 from mha_viz.checkpoints.config import check_config
 from mha_viz.checkpoints.names import names
-from mha_viz.errors import CheckpointError, SourceError
+from mha_viz.checkpoints.weight_files import equal, only_tensors, read_files, torch_load
+from mha_viz.errors import CheckpointError
 from mha_viz.gpt2 import GPT2Config
 
 NANOGPT_SIZES = {  # key in model_args -> key in config.json
@@ -28,38 +28,33 @@ NANOGPT_SIZES = {  # key in model_args -> key in config.json
     "block_size": "n_positions",
     "vocab_size": "vocab_size",
 }
-WRAPPERS = ("module.", "_orig_mod.", "model.")  # left by DataParallel, torch.compile, trainers
+# The tensors of GPT2Model, under any prefix from a trainer or a class that wraps it.
+TRUNK = re.compile(
+    r"(?P<wrapper>(?:.*?\.)??)(?:transformer\.)?(?P<rest>(?:wte|wpe|ln_f|h\.\d+)\..+)"
+)
+WRAPPERS = (  # prefixes of other tensors: DataParallel, Opacus, torch.compile, PEFT, TRL, trainers
+    "module.",
+    "_module.",
+    "_orig_mod.",
+    "base_model.model.",
+    "base_model.",
+    "pretrained_model.",
+    "model.",
+)
 BUFFERS = re.compile(r"\.(attn|crossattention)\.(bias|masked_bias)$")  # causal masks of old files
 HEAD, EMBEDDING = "lm_head.weight", "transformer.wte.weight"
-OTHER_HEADS = ("multiple_choice_head.", "score.", "classifier.", "v_head.")
+OTHER_HEADS = re.compile(  # of other tasks, which read the residual stream beside the unembedding
+    r"(?!lm_head\.)(\w*head\w*|score|classifier|qa_outputs|out_proj|summary|regressor|pooler)(\.|$)"
+)
 
 
 @dataclass(slots=True)
 class State:
-    """A complete state dict, the types it was stored in, and notes for the user."""
+    """A complete state dict, the dtypes it was stored in, and notes for the user."""
 
     tensors: dict[str, Tensor]
     stored_dtype: str
     notes: list[str] = field(default_factory=list)
-
-
-def find_weights(folder: Path, name: str, *, allow_pickle: bool) -> list[Path]:
-    """The files that hold the weights. Raises SourceError if any is missing."""
-    single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
-    if single.exists():
-        return [single]
-    if index.exists():
-        return _shards(index, name)
-    pickles = sorted(folder.glob("pytorch_model*.bin"))
-    if pickles and allow_pickle:
-        return pickles
-    if pickles:
-        raise CheckpointError(
-            f"{name} has its weights only in {pickles[0].name}. A pickle can run code, so it is "
-            "not opened. Save the weights as safetensors or, if you trust the file, call "
-            "load(..., allow_pickle=True) in Python."
-        )
-    raise SourceError(f"{name} has no weights: expected model.safetensors beside config.json.")
 
 
 def read_state(
@@ -70,20 +65,18 @@ def read_state(
     tied: bool,
     on_progress: OnProgress | None = None,
 ) -> State:
-    """The state dict in `files`, checked against `config`; see the module for its form.
+    """The state dict in `files`, checked against `config`, as the module docstring describes it.
 
     `on_progress` is called with the fraction done. Raises CheckpointError for a tensor that is
     missing, unknown, of the wrong shape, NaN or infinite, and names it.
     """
-    raw: dict[str, Tensor] = {}
-    for path in files:
-        raw.update(_read_file(path, name))
-    return complete(_normalise(raw, name), config, name, tied=tied, on_progress=on_progress)
+    tensors = _normalise(read_files(files, name), name)
+    return complete(tensors, config, name, tied=tied, on_progress=on_progress)
 
 
 def read_nanogpt(path: Path, name: str) -> tuple[GPT2Config, State]:
-    """A checkpoint of nanoGPT's train.py, which stores `[out, in]` and names sizes differently."""
-    payload = _torch_load(path, name)
+    """A checkpoint of nanoGPT's train.py, with `[out, in]` matrices and other names of sizes."""
+    payload = torch_load(path, name)
     args, raw = payload.get("model_args"), payload.get("model")
     if not isinstance(args, dict) or not isinstance(raw, dict):
         raise CheckpointError(
@@ -95,7 +88,7 @@ def read_nanogpt(path: Path, name: str) -> tuple[GPT2Config, State]:
     sizes = {theirs: args[size] for size, theirs in NANOGPT_SIZES.items()}
     fixed = {"model_type": "gpt2", "activation_function": "gelu"}
     config = check_config(fixed | sizes, name, file="model_args")
-    tensors = _normalise(_tensors(raw), name)
+    tensors = _normalise(only_tensors(raw), name)
     for entry in names(config):
         if entry.transposed and entry.theirs in tensors:
             tensors[entry.theirs] = tensors[entry.theirs].t().contiguous()
@@ -110,8 +103,11 @@ def complete(
     tied: bool,
     on_progress: OnProgress | None = None,
 ) -> State:
-    """Checks names, shapes and values; a model without any biases gets zeros for them."""
+    """Checks names, shapes and values; a model without any biases gets zero biases."""
     expected = {entry.theirs: shape for entry, shape in _shapes(config)}
+    if tied and EMBEDDING not in tensors and HEAD in tensors:
+        # Of tensors that share memory, safetensors stores one, under either name.
+        tensors[EMBEDDING] = tensors.pop(HEAD)
     if HEAD in tensors or not tied:
         expected[HEAD] = expected[EMBEDDING]
     biases = [key for key in expected if key.endswith(".bias")]
@@ -134,7 +130,7 @@ def complete(
             checked[key] = _checked(key, tensors[key], shape, name, requires)
     if missing:
         checked |= {key: torch.zeros(expected[key]) for key in biases}
-        notes.append("The file has no biases; they are zero.")
+        notes.append("The file has no biases, so they were set to zero.")
     n_pruned = sum(map(len, config.pruned_heads))
     if n_pruned:
         notes.append(f"{n_pruned} of its heads have been pruned (`pruned_heads`).")
@@ -145,6 +141,20 @@ def complete(
     else:
         notes.append("The unembedding is a tensor of its own (untied head).")
     return State(checked, "/".join(sorted(stored)), notes)
+
+
+def weights_hash(tensors: Mapping[str, Tensor], on_progress: OnProgress | None = None) -> str:
+    """SHA-256 over the names and float32 values, whatever the file format.
+
+    `on_progress` is called with the fraction done.
+    """
+    digest = hashlib.sha256()
+    for done, key in enumerate(sorted(tensors)):
+        if on_progress is not None:
+            on_progress(done / len(tensors))
+        digest.update(key.encode())
+        digest.update(tensors[key].contiguous().numpy().data)
+    return digest.hexdigest()
 
 
 def _shapes(config: GPT2Config) -> list[tuple[Any, tuple[int, ...]]]:
@@ -176,11 +186,11 @@ def _ignore_the_rest(
 ) -> list[str]:
     """Notes on extra tensors. Raises CheckpointError for those that affect the logits."""
     extra = [key for key in tensors if key not in expected]
-    inside = [key for key in extra if not key.startswith(OTHER_HEADS)]
+    inside = [key for key in extra if not OTHER_HEADS.match(key)]
     if inside:
         raise CheckpointError(
-            f"{name} holds {_some(inside)}, which GPT-2 does not have, so this app cannot compute "
-            "what the model computes. Choose another model."
+            f"{name} holds {_some(inside)}, which GPT-2 does not have, so this app cannot "
+            "reproduce the model's outputs. Choose another model."
         )
     return [f"Not loaded, because GPT-2's logits do not use it: {_some(extra)}."] if extra else []
 
@@ -207,86 +217,63 @@ def _checked(key: str, tensor: Tensor, shape: tuple[int, ...], name: str, requir
 
 
 def _normalise(raw: dict[str, Tensor], name: str) -> dict[str, Tensor]:
-    """Gives all names the same prefix, and drops the masks that old files contain."""
+    """Gives all names the same prefix, and drops the masks that old files contain.
+
+    Raises CheckpointError for two tensors with the same name and different values.
+    """
+    found = {key: TRUNK.fullmatch(key) for key in raw}
+    wrappers = {match["wrapper"] for match in found.values() if match} - {""}
     tensors: dict[str, Tensor] = {}
+    origin: dict[str, str] = {}
     for key, tensor in raw.items():
-        clean = key
-        while clean.startswith(WRAPPERS):
-            clean = clean.split(".", 1)[1]
+        match = found[key]
+        clean = f"transformer.{match['rest']}" if match else _unwrapped(key, wrappers)
         if BUFFERS.search(clean):
             continue
         if clean == "lm_head.decoder.weight":  # an old copy of the tied head
             continue
-        if clean.startswith(("wte.", "wpe.", "h.", "ln_f.")):
-            clean = f"transformer.{clean}"
-        if clean in tensors:
-            raise CheckpointError(f"{name} holds `{clean}` twice, the second time as `{key}`.")
-        tensors[clean] = tensor
-    return tensors
-
-
-def _shards(index: Path, name: str) -> list[Path]:
-    try:
-        weight_map = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
-        shards = sorted({str(value) for value in weight_map.values()})
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CheckpointError(
-            f"{index.name} of {name} is not a list of shards. Download or save it again."
-        ) from error
-    for shard in shards:
-        if Path(shard).name != shard:
-            raise CheckpointError(f"{index.name} of {name} points outside of its folder: {shard}.")
-        if not (index.parent / shard).exists():
-            raise SourceError(
-                f"{name} lacks {shard}, one of the {len(shards)} files its weights are in. "
-                "Download that file again."
+        if clean in tensors and not equal(tensors[clean], tensor):
+            raise CheckpointError(
+                f"{name} holds `{clean}` twice, with different values: as `{origin[clean]}` and as "
+                f"`{key}`. Save the checkpoint again with only one of them."
             )
-    return [index.parent / shard for shard in shards]
-
-
-def _read_file(path: Path, name: str) -> dict[str, Tensor]:
-    if path.suffix != ".safetensors":
-        return _tensors(_torch_load(path, name))
-    try:
-        tensors: dict[str, Tensor] = load_file(path)
-    except Exception as error:
-        # For a damaged header, torch raises several types besides SafetensorError.
-        raise CheckpointError(_what_is_wrong(path, name)) from error
+        tensors[clean], origin[clean] = tensor, key
+    _check_one_network(found, tensors, origin, name)
     return tensors
 
 
-def _tensors(payload: Mapping[Any, Any]) -> dict[str, Tensor]:
-    return {k: v for k, v in payload.items() if isinstance(k, str) and isinstance(v, Tensor)}
+def _check_one_network(
+    found: Mapping[str, re.Match[str] | None],
+    tensors: Mapping[str, Tensor],
+    origin: Mapping[str, str],
+    name: str,
+) -> None:
+    """Raises CheckpointError if no prefix has all tensors of the network.
+
+    They may be parts of several networks, and transformers would not put them together.
+    """
+    prefixes: dict[str, set[str]] = {}
+    for match in filter(None, found.values()):
+        if (clean := f"transformer.{match['rest']}") in tensors:
+            prefixes.setdefault(clean, set()).add(match["wrapper"])
+    common = {match["wrapper"] for match in found.values() if match}
+    for key, holders in prefixes.items():
+        common &= holders
+        if not common:
+            raise CheckpointError(
+                f"{name} holds parts of a GPT-2 under different prefixes, such as "
+                f"`{origin[next(iter(prefixes))]}` and `{origin[key]}`, so it is unclear which "
+                "belong together. Save the checkpoint again with only one network."
+            )
 
 
-def _torch_load(path: Path, name: str) -> dict[str, Any]:
-    try:
-        payload = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:
-        # A damaged pickle can raise almost any exception; none of its code runs with weights_only.
-        raise CheckpointError(
-            f"{path.name} of {name} is damaged or holds more than plain tensors. It was rejected, "
-            "and no code in it was run. Save the weights as safetensors."
-        ) from error
-    if not isinstance(payload, dict):
-        raise CheckpointError(
-            f"{path.name} of {name} does not hold a state dict. Save the weights as safetensors."
-        )
-    return payload
-
-
-def _what_is_wrong(path: Path, name: str) -> str:
-    size = path.stat().st_size if path.exists() else 0
-    with path.open("rb") as file:
-        head = file.read(64)
-    if size == 0:
-        return f"{path.name} of {name} is empty. Download it again."
-    if head.startswith(b"version https://git-lfs"):
-        return (
-            f"{path.name} of {name} is a Git LFS pointer of {size} bytes, not the weights. "
-            "Run `git lfs pull` in that folder, or download the file itself."
-        )
-    return f"{path.name} of {name} ({size:,} bytes) is truncated or damaged. Download it again."
+def _unwrapped(key: str, wrappers: set[str]) -> str:
+    """The name without prefixes of wrappers, for a tensor outside GPT2Model."""
+    for wrapper in sorted(wrappers, key=len, reverse=True):
+        key = key.removeprefix(wrapper)
+    while key.startswith(WRAPPERS):
+        key = key.removeprefix(next(filter(key.startswith, WRAPPERS)))
+    return key
 
 
 def _some(keys: list[str]) -> str:

@@ -1,6 +1,8 @@
 """Checks a checkpoint against transformers, which must compute the same from the same weights."""
 
 import os
+import threading
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,6 +20,9 @@ from transformers.models.gpt2.configuration_gpt2 import GPT2Config as TheirConfi
 from transformers.models.gpt2.modeling_gpt2 import GPT2LMHeadModel
 from transformers.utils import logging
 
+# While transformers builds a model, it replaces functions of torch for the whole process; if two
+# threads do that at once, no later model has all of its weights.
+_one_at_a_time = threading.Lock()
 TOLERANCE = 1e-4  # relative to the largest logit; float32 on a full-size model stays below 1e-5
 COMPUTED_WITH = (  # the keys of config.json that affect logits and patterns
     *ALIASES,
@@ -32,10 +37,58 @@ COMPUTED_WITH = (  # the keys of config.json that affect logits and patterns
 )
 
 
+def from_files(folder: Path) -> GPT2LMHeadModel:
+    """GPT-2 in eager mode and float32, as transformers itself reads it from a folder.
+
+    Raises CheckpointError with the reason, as a phrase, if it cannot, or if it would initialise
+    missing weights at random.
+    """
+    logging.disable_progress_bar()
+    try:
+        with _one_at_a_time:
+            model, report = GPT2LMHeadModel.from_pretrained(
+                folder,
+                attn_implementation="eager",
+                dtype=torch.float32,
+                local_files_only=True,
+                output_loading_info=True,
+            )
+    except Exception as error:
+        # Its readers raise many types; some are written in Rust.
+        raise CheckpointError(_reason(error)) from error
+    if lacking := sorted(report["missing_keys"]):
+        raise CheckpointError(f"it does not find {_some(lacking)} in them")
+    if unlike := sorted(str(key) for key, *_ in report["mismatched_keys"]):
+        raise CheckpointError(f"it expects other shapes of {_some(unlike)}")
+    return model.eval()
+
+
+def config_notes(raw: dict[str, Any]) -> list[str]:
+    """A note if transformers cannot read this config.json, although we can."""
+    try:
+        _read_config(raw)
+    except CheckpointError as error:
+        return [
+            f"transformers cannot read its config.json ({error}), so this model is compared with "
+            "transformers' GPT-2 of the sizes and weights as read here."
+        ]
+    return []
+
+
+def _read_config(raw: dict[str, Any]) -> None:
+    """Raises CheckpointError with the reason, as a phrase, if transformers cannot read it."""
+    try:
+        with _one_at_a_time:
+            TheirConfig.from_dict(dict(raw)).get_text_config(decoder=True).to_dict()
+    except Exception as error:
+        # It is checked by a library with its own hierarchy of exceptions.
+        raise CheckpointError(_reason(error)) from error
+
+
 def build(folder_config: dict[str, Any], tensors: dict[str, Tensor], name: str) -> GPT2LMHeadModel:
     """GPT-2 as transformers computes it, over the same storage as `tensors`, in eager mode.
 
-    Raises CheckpointError for whatever transformers finds missing, mismatched or unreadable.
+    Raises CheckpointError if transformers rejects the configuration or a tensor.
     """
     logging.disable_progress_bar()
     try:
@@ -45,24 +98,23 @@ def build(folder_config: dict[str, Any], tensors: dict[str, Tensor], name: str) 
             bos_token_id=None,
             eos_token_id=None,
         )
-        model, report = GPT2LMHeadModel.from_pretrained(
-            None,
-            config=config,
-            state_dict=dict(tensors),
-            output_loading_info=True,
-            attn_implementation="eager",
-            dtype=torch.float32,
-        )
+        with _one_at_a_time:
+            model, report = GPT2LMHeadModel.from_pretrained(
+                None,
+                config=config,
+                state_dict=dict(tensors),
+                output_loading_info=True,
+                attn_implementation="eager",
+                dtype=torch.float32,
+            )
     except Exception as error:
         # Its configuration is checked by a library with its own hierarchy of exceptions.
-        text = str(error).strip() or "it gave no reason"
-        reason = text.splitlines()[-1].split("Error: ")[-1].strip()
-        raise CheckpointError(f"transformers cannot build {name}: {reason}") from error
+        raise CheckpointError(f"transformers cannot build {name}: {_reason(error)}.") from error
     problems = [key for kind in ("missing_keys", "mismatched_keys") for key in report[kind]]
     if problems:
-        some = ", ".join(f"`{key}`" for key in problems[:3])
         raise CheckpointError(
-            f"transformers finds tensors of {name} missing or of the wrong shape: {some}. "
+            f"transformers finds tensors of {name} missing or of the wrong shape: "
+            f"{_some(problems)}. "
             "Download or save the checkpoint again."
         )
     return model.eval()
@@ -82,6 +134,11 @@ def compare(ours: GPT2, theirs: GPT2LMHeadModel, name: str) -> None:
         scores = attention_scores(q, k, ours.config.scale(layer))
         ours_pattern = masked_softmax(scores, causal_mask(T, T))
         differences.append((ours_pattern - pattern).abs().max())
+    if not bool(torch.isfinite(expected.logits).all()):
+        raise CheckpointError(
+            f"The weights of {name} overflow: transformers' own logits are NaN or infinite on "
+            "them. The file is damaged, or its training diverged."
+        )
     # torch's max keeps a NaN; Python's drops one that does not come first.
     worst = float(torch.stack(differences).max())
     if not worst <= TOLERANCE:
@@ -89,3 +146,14 @@ def compare(ours: GPT2, theirs: GPT2LMHeadModel, name: str) -> None:
             f"{name} was loaded, but its outputs here differ from transformers' by {worst:.1e}. "
             "It is not shown, because its numbers cannot be trusted."
         )
+
+
+def _reason(error: Exception) -> str:
+    """The last line of an exception's message, as a phrase of at most 200 characters."""
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[-1].split("Error: ")[-1].strip().rstrip(".")[:200]
+
+
+def _some(keys: list[str]) -> str:
+    more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
+    return ", ".join(f"`{key}`" for key in keys[:3]) + more

@@ -1,4 +1,4 @@
-"""What a person sees of a token: safe, complete, and never another text than the one typed."""
+"""The label of a token is safe and complete, and never shows another text than the one typed."""
 
 import json
 import unicodedata
@@ -94,7 +94,7 @@ def check_marks(shown: str) -> None:
 
 
 def check_sharing(tokens: tuple[Token, ...], position: int, raw: bytes, start: int) -> None:
-    """`shared` and `span` say which characters this token holds a part of, and who has the rest."""
+    """`shared` and `span` are the characters that a token holds part of, and all their tokens."""
     token = tokens[position]
     if token.kind == "special":
         return
@@ -120,7 +120,7 @@ def check_sharing(tokens: tuple[Token, ...], position: int, raw: bytes, start: i
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "empty"])
-def test_every_text_of_the_list(name: str, any_tokenizer: Tokenizer):
+def test_every_sample_text(name: str, any_tokenizer: Tokenizer):
     text, replaced = clean_text(CASES[name])
     tokens = read(any_tokenizer, text)
     check_everything(tokens, text)
@@ -151,13 +151,13 @@ def test_numbers_stay_text_in_order(any_tokenizer: Tokenizer):
     assert all(isinstance(shown, str) for shown in labels)
 
 
-def test_a_text_without_blanks_loses_nothing(any_tokenizer: Tokenizer):
+def test_a_text_without_spaces_loses_nothing(any_tokenizer: Tokenizer):
     tokens = read(any_tokenizer, "x" * 20_000)
     assert sum(len(token.bytes) for token in tokens) == 20_000
     assert all(len(shorten(token.label)) <= 16 for token in tokens)
 
 
-def test_whole_characters_are_readable(multilingual: Tokenizer):
+def test_complete_characters_are_readable(multilingual: Tokenizer):
     labels = [token.label for token in read(multilingual, "قال الولد 我喜欢 😀")]
     assert "قال" in labels
     assert "·الولد" in labels
@@ -165,7 +165,7 @@ def test_whole_characters_are_readable(multilingual: Tokenizer):
     assert "我" in "".join(labels)
 
 
-def test_right_to_left_labels_stand_in_the_order_of_the_tokens(multilingual: Tokenizer):
+def test_right_to_left_labels_keep_the_order_of_the_tokens(multilingual: Tokenizer):
     tokens = read(multilingual, "قال الولد للبنت hello")
     assert tokens[0].label == "قال"
     assert tokens[-1].label.endswith("o")
@@ -246,7 +246,9 @@ HARD = st.text("e\u0301\u0323a\u030aعَل\u064b\u200d\u202e\ufeff👩\ufe0f🇩
 @example(text="é\u0301")
 @example(text="\ud83d\ude00")
 @example(text="\ufffd")
-def test_any_text_is_shown_whole_and_safe(text: str, bundled: Model, multilingual: Tokenizer):
+def test_any_text_is_shown_completely_and_safely(
+    text: str, bundled: Model, multilingual: Tokenizer
+):
     clean, replaced = clean_text(text)
     assert replaced == clean.count("\ufffd") - text.count("\ufffd")
     clean.encode()  # no lone surrogate is left
@@ -281,7 +283,7 @@ def test_lone_surrogates_are_replaced_and_counted(text: str, clean: str, replace
 # --- marks ----------------------------------------------------------------------------------------
 
 
-def test_marks_of_blanks_are_distinct_and_named():
+def test_marks_of_whitespace_are_distinct_and_named():
     assert set(MARKS) == set(" \n\t\r")
     assert len(set(MARKS.values())) == 4
     assert {mark: MARK_NAMES[mark] for mark in MARKS.values()} == MARK_NAMES
@@ -309,7 +311,7 @@ def test_marks_of_blanks_are_distinct_and_named():
         ("<b>&amp;$x$", "<b>&amp;$x$"),
     ],
 )
-def test_what_cannot_be_seen_has_a_sign(typed: str, shown: str):
+def test_invisible_characters_have_a_mark(typed: str, shown: str):
     assert label(typed.encode()) == shown
 
 
@@ -334,7 +336,7 @@ def test_the_legend_names_the_marks_that_are_used(bundled: Model):
     assert legend("a<|endoftext|>b") == {}
 
 
-def test_blanks_can_be_told_apart(bundled: Model):
+def test_kinds_of_whitespace_are_distinguishable(bundled: Model):
     tokens = bundled.read(bundled.encode(CASES["spaces"])[0])
     assert "".join(token.label for token in tokens) == "a··b···c····d·"
 
@@ -357,11 +359,11 @@ def test_a_long_label_loses_its_middle(text: str, limit: int, short: str):
 # --- characters that a vocabulary lacks -----------------------------------------------------------
 
 
-def test_a_full_alphabet_knows_every_character(any_tokenizer: Tokenizer):
+def test_a_full_alphabet_has_every_character(any_tokenizer: Tokenizer):
     assert unknown_characters(any_tokenizer, "".join(CASES.values()).replace("\ud83d", "")) == []
 
 
-def test_a_character_that_would_vanish_is_refused(bundled: Model):
+def test_a_character_that_would_vanish_is_rejected(bundled: Model):
     vocabulary = {"a": 0, "b": 1, "Ġ": 2, "<|endoftext|>": 3}
     state = json.loads(bundled.tokenizer.to_str())
     state["model"].update(vocab=vocabulary, merges=[], unk_token=None)

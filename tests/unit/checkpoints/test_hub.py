@@ -1,4 +1,4 @@
-"""The real client against a hub on 127.0.0.1, on its good and its bad days."""
+"""The real client against a Hub on 127.0.0.1, with and without failures."""
 
 import json
 import os
@@ -17,6 +17,7 @@ import torch
 from huggingface_hub import constants, hf_hub_download, scan_cache_dir
 from safetensors.torch import save_file
 from support.hub_server import HubServer, commit_of
+from support.patience import PATIENCE
 
 from mha_viz.checkpoints import hub
 from mha_viz.checkpoints.hub import Progress, fetch, fetch_tokenizer
@@ -116,7 +117,7 @@ def same(one: Path, other: Path) -> bool:
     return one.read_bytes() == other.read_bytes()
 
 
-# What is fetched, and what is not.
+# What is downloaded, and what is not.
 
 
 def test_one_file_of_weights(server: HubServer, publish: Callable[..., Path]) -> None:
@@ -139,7 +140,7 @@ def test_shards(server: HubServer, publish: Callable[..., Path]) -> None:
     assert "pytorch_model.bin" not in server.served
 
 
-def test_an_index_that_names_a_shard_which_is_not_there(publish: Callable[..., Path]) -> None:
+def test_an_index_with_a_missing_shard(publish: Callable[..., Path]) -> None:
     folder = publish(shards=3)
     next(folder.glob("*-00002-*")).unlink()
     with pytest.raises(SourceError) as caught:
@@ -267,7 +268,7 @@ def test_progress_rises_to_the_total(
     assert capfd.readouterr() == ("", "")
 
 
-# What is refused before any weights.
+# What is rejected before any weights are requested.
 
 
 @pytest.mark.parametrize("shards", [1, 2])
@@ -324,7 +325,7 @@ def test_malformed_names_are_never_sent(server: HubServer, name: str) -> None:
     assert server.requests == []
 
 
-# Bad days.
+# Failures.
 
 
 def test_unknown(server: HubServer) -> None:
@@ -442,7 +443,7 @@ def test_home_of_the_cache(
     assert fetch("some/model").folder.is_relative_to(tmp_path / "home" / "hub")
 
 
-# Cut short, and gone on with.
+# Interrupted and resumed.
 
 
 def test_a_connection_that_breaks_once(server: HubServer, publish: Callable[..., Path]) -> None:
@@ -463,7 +464,7 @@ def test_a_connection_that_stays_broken(server: HubServer, publish: Callable[...
     server.break_at[WEIGHTS], server.break_once = MB, False
     with pytest.raises(SourceError) as caught:
         fetch("some/model")
-    assert_says(caught.value, "some/model", "broke", "continues")
+    assert_says(caught.value, "some/model", "broke", "resumes")
     server.break_at.clear()
     seen: list[Progress] = []
     fetched = fetch("some/model", on_progress=seen.append)
@@ -484,7 +485,7 @@ def test_cancel_and_go_on(server: HubServer, publish: Callable[..., Path], shard
 
     with pytest.raises(Cancelled) as caught:
         fetch("some/model", on_progress=stop_halfway, cancel=cancel)
-    assert_says(caught.value, "some/model", "continues")
+    assert_says(caught.value, "some/model", "resumes")
     served = server.served.copy()
     fetched = fetch("some/model")
     again = [request for request in server.asked_for(".safetensors") if request.range]
@@ -517,7 +518,7 @@ def test_resumed_on_an_almost_full_disk(
     assert not fetch("some/model").from_cache
 
 
-def test_a_server_that_knows_no_ranges(server: HubServer, publish: Callable[..., Path]) -> None:
+def test_a_server_that_ignores_ranges(server: HubServer, publish: Callable[..., Path]) -> None:
     folder = publish(size=2 * MB)
     server.break_at[WEIGHTS], server.ignore_ranges = MB, True
     assert same(fetch("some/model").folder / WEIGHTS, folder / WEIGHTS)
@@ -549,7 +550,7 @@ def test_a_longer_partial_file_is_dropped(
     fetch("some/model")
 
 
-# Several visitors.
+# Several users.
 
 
 def run_together(*calls: Callable[[], Any]) -> list[Any]:
@@ -592,7 +593,7 @@ def test_when_the_first_stops_the_second_goes_on(
             cancel.set()
 
     def second() -> hub.Fetched:
-        started.wait(5)
+        assert started.wait(PATIENCE)
         return fetch("some/model")
 
     first, other = run_together(
@@ -603,13 +604,13 @@ def test_when_the_first_stops_the_second_goes_on(
     assert any(request.range for request in server.asked_for(WEIGHTS))
 
 
-def test_one_who_waits_can_leave(server: HubServer, publish: Callable[..., Path]) -> None:
+def test_a_waiting_user_can_leave(server: HubServer, publish: Callable[..., Path]) -> None:
     publish(size=MB)
     server.delay = 0.02
     cancel, started = threading.Event(), threading.Event()
 
     def second() -> hub.Fetched:
-        started.wait(5)
+        assert started.wait(PATIENCE)
         cancel.set()
         return fetch("some/model", cancel=cancel)
 
@@ -634,3 +635,72 @@ def test_two_models_do_not_wait_for_each_other(
     slow = fetch("slow/model", on_progress=quick_between)
     assert order != [slow.revision]
     assert len(order) == 1
+
+
+# Revisions.
+
+
+@pytest.fixture
+def run(server: HubServer, publish: Callable[..., Path]) -> dict[str, Path]:
+    """A training run: `main`, two steps as branches, one as a tag."""
+    folders = {name: publish(f"run/{name}", size=1000 + i) for i, name in enumerate("abcd")}
+    main, first, second, last = folders.values()
+    server.repos = {"my/run": main}
+    server.branches = {"my/run": {"step-900": first, "refs/pr/1": second}}
+    server.tags = {"my/run": {"step-1000": last}}
+    return {"main": main, "step-900": first, "refs/pr/1": second, "step-1000": last}
+
+
+def test_each_revision_is_fetched_and_kept_apart(server: HubServer, run: dict[str, Path]) -> None:
+    for revision, folder in run.items():
+        name = f"my/run@{revision}"
+        assert not hub.is_cached(name)
+        fetched = fetch(name)
+        assert fetched.revision == commit_of(folder)
+        assert same(fetched.folder / WEIGHTS, folder / WEIGHTS)
+    server.requests.clear()
+    for revision, folder in run.items():
+        assert fetch(f"my/run@{revision}").revision == commit_of(folder)
+        assert fetch(f"my/run@{commit_of(folder)}").revision == commit_of(folder)
+    assert fetch("my/run").revision == commit_of(run["main"])
+    assert server.requests == []
+
+
+def test_another_revision_is_never_taken_for_main(run: dict[str, Path]) -> None:
+    fetch("my/run@step-900")
+    fetch(f"my/run@{commit_of(run['step-1000'])}")
+    assert not hub.is_cached("my/run")
+    assert fetch("my/run").revision == commit_of(run["main"])
+
+
+def test_a_revision_that_is_not_there_is_named(run: dict[str, Path]) -> None:
+    with pytest.raises(SourceError) as caught:
+        fetch("my/run@step-5")
+    assert_says(caught.value, "my/run has no revision `step-5`", "`my/run@main`")
+
+
+def test_the_revisions_of_a_run_are_listed(server: HubServer, run: dict[str, Path]) -> None:
+    assert hub.revisions("my/run@step-900") == ["main", "refs/pr/1", "step-900", "step-1000"]
+    with pytest.raises(SourceError) as caught:
+        hub.revisions("no/such")
+    assert_says(caught.value, "no/such does not exist or is private")
+    server.page = b"<html>Log in</html>"
+    with pytest.raises(SourceError) as caught:
+        hub.revisions("my/run")
+    assert_says(caught.value, "did not come from the Hugging Face Hub")
+
+
+def test_weights_of_another_framework_are_named(publish: Callable[..., Path]) -> None:
+    folder = publish()
+    (folder / WEIGHTS).rename(folder / "flax_model.msgpack")
+    with pytest.raises(SourceError) as caught:
+        fetch("some/model")
+    assert_says(caught.value, "only in flax_model.msgpack (Flax)")
+
+
+def test_a_vocabulary_of_another_kind_is_fetched(publish: Callable[..., Path]) -> None:
+    folder = publish(tokenizer=False)
+    (folder / "vocab.txt").write_text("[UNK]\nthe\n")
+    fetched = fetch("some/model")
+    assert same(fetched.folder / "vocab.txt", folder / "vocab.txt")
+    assert hub.is_cached("some/model")
