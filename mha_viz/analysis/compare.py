@@ -21,9 +21,9 @@ Numbers = NDArray[np.float64]
 Positions = NDArray[np.intp]
 
 DISTANCE = (
-    "mean total variation distance over aligned queries: half the sum of the absolute differences "
-    "in weight, over the aligned keys and all other keys as one; 0 is no change, 1 is no weight in "
-    "common"
+    "mean total variation distance over aligned queries that are not special tokens: half the sum "
+    "of the absolute differences in weight, over the aligned keys and all other keys as one; 0 is "
+    "no change, 1 is no weight in common"
 )
 
 
@@ -44,7 +44,7 @@ class Change:
 
     `elsewhere_a` and `elsewhere_b` are the mean weights of the compared queries on keys that are
     not aligned; a change among those keys does not count. `n_queries` rows were compared. The
-    arrays are NaN where there are none, and for heads pruned from either model.
+    arrays are NaN if there were none, and for heads pruned from either model.
     """
 
     distance: Numbers
@@ -75,6 +75,12 @@ def align_traces(a: Trace, b: Trace) -> Alignment:
     return align(left, right)
 
 
+def every_position(trace: Trace) -> Alignment:
+    """Each position with itself, for two texts that differ in the tokens at some positions only."""
+    every = np.arange(trace.n_tokens, dtype=np.intp)
+    return Alignment(every, every)
+
+
 def change(
     a: Trace,
     b: Trace,
@@ -86,12 +92,16 @@ def change(
 
     It is the mean over aligned queries of (sum_j |A_ij - B_i'j'| + |A_i,else - B_i'else|) / 2, j
     over aligned keys. Queries at position 0 of either trace do not count, since they can only look
-    at themselves. The alignment is `align_traces(a, b)` unless given. Only two patterns are in
-    memory at a time. `on_layer` is called with the number of layers done; an exception that it
-    raises stops the work. Raises ShapeError for models with different numbers of layers or heads.
+    at themselves, and neither do queries that are special tokens. The alignment is
+    `align_traces(a, b)` unless given. Only two patterns are in memory at a time. `on_layer` is
+    called with the number of layers done; an exception that it raises stops the work. Raises
+    ShapeError for models with different numbers of layers or heads.
     """
     pairs = _pairs(a, b, alignment)
     rows = (pairs.a > 0) & (pairs.b > 0)
+    for trace, positions in ((a, pairs.a), (b, pairs.b)):
+        if trace.text_queries is not None:
+            rows &= np.isin(positions, trace.text_queries)
     changes = np.full((3, a.n_layers, a.n_heads), np.nan)
     for layer in range(a.n_layers if rows.any() else 0):
         for head in range(a.n_heads):
@@ -102,6 +112,33 @@ def change(
         if on_layer is not None:
             on_layer(layer + 1)
     return Change(changes[0], changes[1], changes[2], int(rows.sum()))
+
+
+def row_change(a: Trace, b: Trace, query: int, alignment: Alignment | None = None) -> Numbers:
+    """`[L, H]`: how much the row of one query of `a` changed, half the sum of the differences.
+
+    The distance is that of `change`, for the row of this query alone, whatever token it is. NaN if
+    the query is not aligned, and for pruned heads. Raises ShapeError as `change` does.
+    """
+    pairs = _pairs(a, b, alignment)
+    at = np.flatnonzero(pairs.a == query)
+    if not len(at):
+        return np.full((a.n_layers, a.n_heads), np.nan)
+    rows = [_rows(a, query)[..., pairs.a], _rows(b, int(pairs.b[at[0]]))[..., pairs.b]]
+    elsewhere = [1 - row.sum(axis=-1) for row in rows]
+    moved = np.abs(rows[0] - rows[1]).sum(axis=-1) + np.abs(elsewhere[0] - elsewhere[1])
+    distance: Numbers = np.clip(moved / 2, 0, 1)
+    return distance
+
+
+def _rows(trace: Trace, query: int) -> Numbers:
+    """`[L, H, T]`: the row of one query in every head; 0 for the keys after it."""
+    q, k = trace.q[:, :, query].astype(np.float64), trace.k[:, :, : query + 1]
+    scores = np.einsum("lhd,lhtd->lht", q, k) * np.array(trace.scales)[:, None, None]
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    rows = np.zeros((trace.n_layers, trace.n_heads, trace.n_tokens))
+    rows[..., : query + 1] = weights / weights.sum(axis=-1, keepdims=True)
+    return rows
 
 
 def aligned_patterns(
@@ -128,10 +165,15 @@ def _distance(a: Array, b: Array) -> tuple[float, float, float]:
     return float(distance.mean()), max(0.0, float(rest_a.mean())), max(0.0, float(rest_b.mean()))
 
 
-def _pairs(a: Trace, b: Trace, alignment: Alignment | None) -> Alignment:
+def check_sizes(a: Trace, b: Trace) -> None:
+    """Raises ShapeError for traces of models with different numbers of layers or heads."""
     if (a.n_layers, a.n_heads) != (b.n_layers, b.n_heads):
         raise ShapeError(
             f"{a.model} has {a.n_layers} layers of {a.n_heads} heads and {b.model} "
             f"{b.n_layers} of {b.n_heads}. Only models of equal size can be compared."
         )
+
+
+def _pairs(a: Trace, b: Trace, alignment: Alignment | None) -> Alignment:
+    check_sizes(a, b)
     return align_traces(a, b) if alignment is None else alignment

@@ -45,7 +45,7 @@ class DotProduct:
         return self.total * self.scale
 
     def order(self, *, by_size: bool) -> Positions:
-        """The elements in their order, or `by_size`: the largest magnitude first."""
+        """The indices of the elements, in order or, with `by_size`, largest magnitude first."""
         if by_size:
             return np.argsort(-np.abs(self.products), kind="stable")
         return np.arange(len(self.q))
@@ -115,7 +115,7 @@ def dot_product(trace: Trace, layer: int, head: int, query: int, key: int) -> Do
 
 
 def softmax_row(trace: Trace, layer: int, head: int, query: int) -> Row:
-    """The row of a query. Raises HeadNotFound, and ShapeError for a position not in the text."""
+    """The softmax of a query. Raises HeadNotFound, ShapeError for a position not in the text."""
     _check(trace, layer, head, query)
     q = trace.q[layer, head, query].astype(np.float64)
     k = trace.k[layer, head].astype(np.float64)
@@ -136,9 +136,9 @@ def scores(trace: Trace, layer: int, head: int, *, masked: bool = False) -> Arra
 
 
 def lines(pattern: Array, *, most: int = 8, threshold: float = 0.0) -> Lines:
-    """For each row of a pattern `[T, T]`, up to `most` of its weights of at least the threshold.
+    """For each row of a pattern `[T, T]`, its `most` largest weights that reach the threshold.
 
-    Masked weights never count. Raises ShapeError for `most` below 1.
+    Masked keys are excluded. Raises ShapeError for `most` below 1.
     """
     if most < 1:
         raise ShapeError(f"most = {most}; expected at least one line per row.")
@@ -158,7 +158,7 @@ def take(lines: Lines, indices: Positions) -> Lines:
 
 
 def strongest(heads: Sequence[Lines], most: int) -> list[Lines]:
-    """The `most` strongest lines of all heads together, as one `Lines` per head."""
+    """The `most` strongest lines over all heads, as one `Lines` per head."""
     if sum(map(len, heads)) <= most:
         return list(heads)
     weights = np.concatenate([one.weights for one in heads])
@@ -184,13 +184,14 @@ def without_first(pattern: Array, *, renormalised: bool = False) -> Array:
     return rest_of_rows
 
 
-def share_of_first(amounts: Array) -> float:
-    """The share of `[T, T]` on the first key, over queries 1 to T - 1; NaN for T = 1.
+def share_of_first(amounts: Array, queries: Positions | None = None) -> float:
+    """The share of `[T, T]` on the first key, over these `queries` (default: all); NaN for T = 1.
 
-    Query 0 is excluded because it has no other key. For a pattern this is the mean of A_i0; for
-    value-weighted attention, the first token's share of all norms.
+    Query 0 is excluded because it has no other key. `trace.text_queries` excludes special tokens,
+    as all means over queries do. For a pattern this is the mean of A_i0; for value-weighted
+    attention, the first token's share of all norms.
     """
-    rows = amounts[1:].astype(np.float64)
+    rows = amounts[slice(1, None) if queries is None else queries[queries > 0]].astype(np.float64)
     total = rows.sum()
     return float(rows[:, 0].sum() / total) if total > 0 else float("nan")
 

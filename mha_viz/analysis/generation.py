@@ -2,7 +2,7 @@
 
 With a key/value cache a step computes the newest token alone and reads the keys and values of the
 others; without it, each step computes all positions again. Both choose the same tokens, unless
-rounding decides between equal logits.
+rounding decides between almost equal logits.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +20,8 @@ class Sampling:
     """How the next token is chosen; a temperature of 0 takes the most likely one (greedy).
 
     Logits are divided by `temperature`. Then the `top_k` most likely tokens are kept (0 keeps all),
-    and of these the fewest that hold at least `top_p` of the probability (Holtzman et al. 2020).
+    and of these the fewest that hold at least `top_p` of the probability (Holtzman et al. 2020);
+    1 keeps all. Tokens as likely as the last of the `top_k` are kept too.
     """
 
     temperature: float = 0.0
@@ -37,21 +38,36 @@ class Sampling:
 
 
 GREEDY = Sampling()
+SMALLEST = torch.finfo(torch.float64).tiny
+
+
+def filtered(logits: Tensor, sampling: Sampling) -> Tensor:
+    """Logits `[V]` divided by the temperature, in float64; -inf where top-k or top-p removes them.
+
+    The temperature must be above 0. In float32 the cumulative sum of all probabilities rounds to 1
+    too early, and even a top-p of 1 would remove tokens.
+    """
+    scores = logits.double() / sampling.temperature
+    if sampling.top_k:
+        least = scores.topk(min(sampling.top_k, len(scores))).values[-1]
+        scores = scores.masked_fill(scores < least, -torch.inf)
+    if sampling.top_p < 1:
+        ascending, order = scores.sort()
+        removed = ascending.softmax(-1).cumsum(-1) <= 1 - sampling.top_p
+        removed[-1] = False
+        scores[order[removed]] = -torch.inf
+    return scores
 
 
 def probabilities(logits: Tensor, sampling: Sampling) -> Tensor:
-    """The distribution that a token is drawn from, `[V]`, for logits `[V]`."""
-    logits = logits.float()
+    """The distribution that a token is drawn from, float64 `[V]`, for logits `[V]`.
+
+    It is 0 only for removed tokens; all others get at least the smallest positive number.
+    """
     if sampling.temperature == 0:
-        return torch.nn.functional.one_hot(logits.argmax(), len(logits)).float()
-    order = logits.argsort(descending=True)
-    ranked = (logits[order] / sampling.temperature).softmax(-1)
-    if sampling.top_k:
-        ranked[sampling.top_k :] = 0
-        ranked /= ranked.sum()
-    before = ranked.cumsum(-1) - ranked
-    ranked[before >= sampling.top_p] = 0
-    return torch.zeros_like(ranked).scatter(0, order, ranked / ranked.sum())
+        return torch.nn.functional.one_hot(logits.argmax(), len(logits)).double()
+    scores = filtered(logits, sampling)
+    return scores.softmax(-1).clamp(min=SMALLEST).masked_fill(scores.isneginf(), 0.0)
 
 
 def chooser(sampling: Sampling) -> Callable[[Tensor], int]:
@@ -61,8 +77,8 @@ def chooser(sampling: Sampling) -> Callable[[Tensor], int]:
     def choose(logits: Tensor) -> int:
         if sampling.temperature == 0:
             return int(logits.argmax())
-        drawn = torch.multinomial(probabilities(logits.cpu(), sampling), 1, generator=generator)
-        return int(drawn)
+        weights = probabilities(logits.cpu(), sampling).float()  # float64 would draw other tokens
+        return int(torch.multinomial(weights, 1, generator=generator))
 
     return choose
 
@@ -76,9 +92,9 @@ def generate(
     sampling: Sampling = GREEDY,
     cached: bool = True,
 ) -> Iterator[int]:
-    """The next `n_new` token ids after `ids`, one by one; fewer where n_positions is reached.
+    """The next `n_new` token ids after `ids`, one by one; fewer if n_positions is reached.
 
-    Raises ShapeError for no ids, or more than n_positions.
+    Raises ShapeError if `ids` is empty or longer than n_positions.
     """
     limit = network.config.n_positions
     so_far = list(ids)

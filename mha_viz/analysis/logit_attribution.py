@@ -89,8 +89,8 @@ def direct_effects(
 ) -> DirectEffects:
     """The direct effect of each part of the model on the logits at one position of the text.
 
-    The last position unless given. `tokens` are ids; without them it is the whole vocabulary, which
-    takes 4 L H V bytes. The model runs without the head gate that the trace may have had. Raises
+    The default is the last position. `tokens` are ids, by default the whole vocabulary, which takes
+    4 L H V bytes. The model runs without the head gate that the trace may have had. Raises
     ShapeError for a trace of a model of another size, a position outside the text or an empty list
     of tokens; TextError for a token that the model does not have.
     """
@@ -139,15 +139,47 @@ def head_effect(
     return out
 
 
+@torch.inference_mode()
+def heads_towards(
+    model: Model,
+    ids: Sequence[int],
+    token: int,
+    *,
+    position: int = -1,
+    head_gate: Array | None = None,
+) -> Array:
+    """`[L, H]`: how much each head raises the logit of a token above the mean of the vocabulary.
+
+    It is the direct effect on that logit minus the mean of the direct effects on all logits, at one
+    position of the text with these ids. `head_gate` `[L, H]` is that of `Model.trace_ids`; an
+    ablated head raises nothing. NaN for pruned heads. Raises ShapeError for a position outside the
+    text, TextError for ids that the model does not have.
+    """
+    given = model.check_ids(ids)
+    model.check_vocabulary([token])
+    if not -len(given) <= position < len(given):
+        raise ShapeError(f"position = {position}; the text has positions 0 to {len(given) - 1}.")
+    gate = None if head_gate is None else torch.tensor(head_gate, device=model.device)
+    at = torch.tensor([given], device=model.device)
+    terms = _run(model.network, at, position % len(given), None, gate)
+    W_U = model.network.W_U.weight.float()
+    out: Array = (
+        (model.network.frozen_final_norm(terms.resid)(terms.heads) @ (W_U[token] - W_U.mean(0)))
+        .cpu()
+        .numpy()
+    )
+    return out
+
+
 def ioi_direct_effects(
     model: Model, *, on_progress: OnProgress | None = None
 ) -> NDArray[np.float64]:
-    """`[n, L, H]`: each head's direct effect on logit(indirect object) - logit(repeated name).
+    """`[4, 4, L, H]`: each head's direct effect on logit(indirect object) - logit(repeated name).
 
-    Over n = 16 sentences that name two people and then one of them again. Name movers raise the
-    difference, negative name movers lower it (Wang et al. 2023). `on_progress` is called with the
-    fraction done; an exception that it raises stops the work. Raises TextError if a name is not
-    a single token of the model.
+    Over 4 openings and 4 pairs of names: sentences that name two people, then one of them again.
+    Name movers raise the difference, negative name movers lower it (Wang et al. 2023).
+    `on_progress` is called with the fraction done; an exception that it raises stops the work.
+    Raises TextError if a name is not a single token of the model.
     """
     n_sentences = len(OPENINGS) * len(NAMES)
     differences = []
@@ -162,7 +194,8 @@ def ioi_direct_effects(
             differences.append(effects.heads[..., 0] - effects.heads[..., 1])
             if on_progress is not None:
                 on_progress(len(differences) / n_sentences)
-    return np.stack(differences).astype(np.float64)
+    shape = len(OPENINGS), len(NAMES), model.config.n_layers, model.config.n_heads
+    return np.stack(differences).astype(np.float64).reshape(shape)
 
 
 def _terms(
@@ -176,7 +209,13 @@ def _terms(
     return _run(model.network, ids, position % T, on_progress)
 
 
-def _run(network: Network, ids: Tensor, position: int, on_progress: OnProgress | None) -> _Terms:
+def _run(
+    network: Network,
+    ids: Tensor,
+    position: int,
+    on_progress: OnProgress | None,
+    head_gate: Tensor | None = None,
+) -> _Terms:
     cfg = network.config
     resid = network.embed(ids)
     embedding = resid[0, position].float()
@@ -185,6 +224,8 @@ def _run(network: Network, ids: Tensor, position: int, on_progress: OnProgress |
     mlps = torch.zeros_like(attention_bias)
     for layer, block in enumerate(network.blocks):
         z = block.heads(resid).z
+        if head_gate is not None:
+            z = z * head_gate[layer, cfg.kept_heads(layer)][:, None, None].to(z.dtype)
         resid_mid = resid + block.attn.merge(z)
         mlp = block.mlp_output(resid, resid_mid)
         resid = resid_mid + mlp

@@ -3,8 +3,8 @@
     p(next | tokens 0 … t) = softmax(W_U final_norm(resid_t))                Radford et al. 2019
     loss_t = -ln p(token t + 1 | tokens 0 … t)                               in nats
 
-From the residual stream after the last layer this is the model's prediction. From an earlier one it
-is what the model would predict if it stopped there: the logit lens (nostalgebraist 2020).
+With the residual stream after the last layer, this is the model's prediction. With an earlier one,
+it is what the model would predict if it stopped there: the logit lens (nostalgebraist 2020).
 """
 
 from collections import deque
@@ -24,7 +24,7 @@ from mha_viz.model import Model
 from mha_viz.network import Network
 from mha_viz.trace import Array
 
-POSITIONS = 64  # positions whose logits exist at the same time
+POSITIONS = 64  # positions whose logits are in memory at the same time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +64,7 @@ class Step:
 
 
 def join(parts: Sequence[Predictions]) -> Predictions:
-    """Batches of positions as one. Raises ShapeError for an empty list."""
+    """Joins batches of positions into one. Raises ShapeError for an empty list."""
     if not parts:
         raise ShapeError("There are no predictions to join. Give at least one batch.")
     names = [f.name for f in fields(Predictions)]
@@ -136,7 +136,7 @@ def continue_text(
 ) -> Iterator[Step]:
     """Generates the next `n_new` tokens after `ids`, with the key/value cache.
 
-    They are those of `generation.generate`; fewer where n_positions is reached. `on_progress` is
+    The tokens are those of `generation.generate`; fewer if n_positions is reached. `on_progress` is
     called with the fraction of layers that have read `ids`, before the first step. Raises TextError
     as `Model.check_ids` does.
     """
@@ -156,7 +156,7 @@ def score_continuation(
     """Scores the `given` tokens after `ids`: each as a step, with the prediction made before it.
 
     The product of their probabilities is that of the whole continuation. There are fewer steps
-    where n_positions is reached. Raises TextError as `continue_text` does.
+    if n_positions is reached. Raises TextError as `continue_text` does.
     """
     _check(model, ids, n_candidates)
     kept = given[: model.config.n_positions - len(ids)]
@@ -166,7 +166,7 @@ def score_continuation(
 def attention_row(model: Model, step: Step, layer: int, head: int) -> Array:
     """`[position]`: attention weights of the step's query over all positions so far; they sum to 1.
 
-    They come from its q and the cached keys. Raises HeadNotFound.
+    Computed from the step's query and the cached keys. Raises HeadNotFound.
     """
     model.config.check_head(layer, head, model=model.description.name)
     row = model.config.kept_heads(layer).index(head)

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mha_viz.analysis.compare import Alignment, align, align_traces, aligned_patterns, change
+from mha_viz.analysis.compare import (
+    Alignment,
+    align,
+    align_traces,
+    aligned_patterns,
+    change,
+    row_change,
+)
 from mha_viz.errors import HeadNotFound, ShapeError
 from mha_viz.heads.repeated import repeated_tokens
 from mha_viz.model import Model
@@ -74,7 +81,7 @@ def test_a_text_has_not_changed_from_itself(bundled: Model) -> None:
 
 
 def test_what_follows_changes_nothing_before_it(bundled: Model) -> None:
-    """The mask: a longer text has the same patterns over its beginning."""
+    """Because of the mask, a longer text has the same patterns over its beginning."""
     short = bundled.trace("The old king sat by the fire.")
     long = bundled.trace("The old king sat by the fire. He wept, and nobody knew why he did so.")
     found = change(short, long)
@@ -89,7 +96,7 @@ def test_the_distance_is_the_weight_that_moved() -> None:
     assert change(b, a).distance[0, 0] == pytest.approx(1 / 3, abs=1e-6)
 
 
-def test_weight_on_what_is_not_aligned_counts_as_one_key() -> None:
+def test_weight_on_unaligned_keys_counts_as_one_key() -> None:
     a = sharp_trace("a b x c", [0, 0, 0, 2])  # the last query looks at x
     b = sharp_trace("a b y c", [0, 0, 0, 2])  # the last query looks at y
     found = change(a, b)
@@ -154,10 +161,53 @@ def test_both_heatmaps_over_what_is_aligned(bundled: Model) -> None:
         aligned_patterns(a, b, 9, 0)
 
 
-def test_models_of_other_sizes_are_refused_and_layers_reported(bundled: Model, tiny: Model) -> None:
+def test_models_of_other_sizes_are_rejected_and_layers_reported(
+    bundled: Model, tiny: Model
+) -> None:
     a, b = bundled.trace("a cat"), tiny.trace("a cat")
     with pytest.raises(ShapeError, match=r"4 layers of 6 heads and .* 2 of 4"):
         change(a, b)
     reported: list[int] = []
     change(a, a, on_layer=reported.append)
     assert reported == [1, 2, 3, 4]
+
+
+def test_queries_that_are_special_tokens_do_not_count(bundled: Model) -> None:
+    a = bundled.trace("The king gave the ring.<|endoftext|>The queen gave")
+    b = bundled.trace("A king gave the ring.<|endoftext|>The queen gave")
+    pairs = align_traces(a, b)
+    text = [n for n, i in enumerate(pairs.a) if i > 0 and a.details[i].kind != "special"]
+    found = change(a, b)
+    assert found.n_queries == len(text) == len(pairs) - 1
+    keys = pairs.a, pairs.b
+    left, right = (t.pattern(0, 1)[:, k] for t, k in zip((a, b), keys, strict=True))
+    left, right = left[pairs.a[text]], right[pairs.b[text]]
+    rest = np.abs(left.sum(axis=1) - right.sum(axis=1))
+    expected = (np.abs(left - right).sum(axis=1) + rest).mean() / 2
+    assert found.distance[0, 1] == pytest.approx(expected, abs=1e-6)
+
+
+# --- the row of one query -------------------------------------------------------------------------
+
+
+def test_the_row_of_a_query_by_its_definition(bundled: Model) -> None:
+    a = bundled.trace("The old king sat by the fire, and he wept.")
+    b = bundled.trace("The young king sat long by the fire, and wept.")
+    both = align_traces(a, b)
+    n = len(both) - 1
+    found = row_change(a, b, int(both.a[n]))
+    for layer in range(4):
+        for head in range(6):
+            x = [float(a.pattern(layer, head)[both.a[n], j]) for j in both.a]
+            y = [float(b.pattern(layer, head)[both.b[n], j]) for j in both.b]
+            x, y = [*x, 1 - sum(x)], [*y, 1 - sum(y)]
+            expected = sum(abs(p - q) for p, q in zip(x, y, strict=True)) / 2
+            assert found[layer, head] == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_row_that_is_not_aligned_has_no_change(bundled: Model) -> None:
+    a, b = bundled.trace("The old king sat."), bundled.trace("The young king sat.")
+    replaced = next(i for i in range(a.n_tokens) if i not in align_traces(a, b).a)
+    assert np.isnan(row_change(a, b, replaced)).all()
+    every = np.arange(a.n_tokens)
+    assert np.isfinite(row_change(a, b, replaced, Alignment(every, every))).all()

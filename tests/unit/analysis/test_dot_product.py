@@ -1,4 +1,4 @@
-"""A weight taken apart, held against torch and against sums that must come out."""
+"""The terms of an attention weight, checked against torch and against known sums."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def test_the_products_add_up_to_the_score_of_the_module(tiny: Model) -> None:
     trace = tiny.trace(TEXT)
     scores = module_record(tiny, trace, 1).scores[0].numpy()
     for head in range(trace.n_heads):
-        for query, key in [(0, 0), (9, 3), (5, 9)]:  # the last lies beyond the query
+        for query, key in [(0, 0), (9, 3), (5, 9)]:  # the last key is after the query
             found = dot_product.dot_product(trace, 1, head, query, key)
             assert found.products.sum() * trace.scales[1] == found.score
             assert found.score == pytest.approx(scores[head, query, key], abs=1e-5)
@@ -45,7 +45,7 @@ def test_the_products_add_up_to_the_score_of_the_module(tiny: Model) -> None:
 
 
 def test_products_are_exact() -> None:
-    """A product of two float32 fits into a float64: nothing is rounded, so the sum is theirs."""
+    """A product of two float32 fits into a float64: nothing is rounded, so the sum is exact."""
     trace = made_trace(4)
     found = dot_product.dot_product(trace, 0, 0, 3, 1)
     by_hand = [float(a) * float(b) for a, b in zip(trace.q[0, 0, 3], trace.k[0, 0, 1], strict=True)]
@@ -53,7 +53,7 @@ def test_products_are_exact() -> None:
     assert found.total == pytest.approx(sum(by_hand), abs=1e-12)
 
 
-def test_elements_come_as_they_lie_or_by_the_size_of_what_they_add() -> None:
+def test_elements_are_ordered_by_index_or_by_magnitude() -> None:
     found = dot_product.DotProduct(q=np.array([1.0, -3.0, 2.0, 0.0]), k=np.ones(4), scale=0.5)
     assert found.order(by_size=False).tolist() == [0, 1, 2, 3]
     assert found.order(by_size=True).tolist() == [1, 2, 0, 3]
@@ -82,7 +82,7 @@ def test_the_ladder_ends_in_the_weights_of_the_module(tiny: Model, query: int) -
         np.testing.assert_allclose(row.weights, row.exps / row.exps.sum())
 
 
-def test_what_is_masked_keeps_its_score_and_loses_its_weight() -> None:
+def test_a_masked_key_keeps_its_score_and_has_no_weight() -> None:
     trace = made_trace(6)
     row = dot_product.softmax_row(trace, 1, 2, 3)
     np.testing.assert_allclose(
@@ -99,7 +99,7 @@ def test_large_scores_do_not_overflow() -> None:
     assert row.weights.sum() == pytest.approx(1, abs=1e-12)
 
 
-def test_the_strongest_keys_come_first_and_the_chosen_one_is_always_there() -> None:
+def test_the_strongest_keys_come_first_and_the_selected_one_is_always_included() -> None:
     row = dot_product.Row(query=3, scores=np.array([0.5, 2.0, 1.0, 2.0, 9.0]))
     assert row.strongest(2) == [1, 3]
     assert row.strongest(2, also=3) == [1, 3]
@@ -135,7 +135,7 @@ def test_lines_are_the_largest_weights_of_each_row(most: int, threshold: float) 
     assert (np.diff(found.weights) <= 0).all()
 
 
-def test_no_line_leads_to_what_is_masked() -> None:
+def test_no_line_leads_to_a_masked_key() -> None:
     found = dot_product.lines(np.eye(5, dtype=np.float32), most=5, threshold=0.0)
     assert (found.keys <= found.queries).all()
     assert len(found) == 15
@@ -185,12 +185,14 @@ def test_the_share_of_the_first_token_leaves_out_the_row_without_a_choice() -> N
     assert dot_product.share_of_first(pattern) == pytest.approx(0.4)
     assert dot_product.share_of_first(pattern * [0.5, 1, 2]) == pytest.approx(0.4 / (0.4 + 1 + 0.4))
     assert np.isnan(dot_product.share_of_first(np.ones((1, 1), dtype=np.float32)))
+    some = dot_product.share_of_first(pattern, np.array([0, 2]))
+    assert some == pytest.approx(float(pattern[2, 0] / pattern[2].sum()))
 
 
 # --- what cannot be asked for ---------------------------------------------------------------------
 
 
-def test_a_place_that_is_not_there_is_named() -> None:
+def test_a_missing_position_is_named() -> None:
     trace = made_trace(4)
     with pytest.raises(HeadNotFound, match="L2 H0 is not in made"):
         dot_product.softmax_row(trace, 2, 0, 0)

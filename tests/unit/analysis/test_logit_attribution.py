@@ -1,4 +1,4 @@
-"""What heads write, held against transformers' weights and against sums that must come out."""
+"""What heads write, checked against transformers' weights and against known sums."""
 
 from dataclasses import replace
 from typing import Any
@@ -12,6 +12,7 @@ from mha_viz.analysis.logit_attribution import (
     NAMES,
     direct_effects,
     head_effect,
+    heads_towards,
     ioi_direct_effects,
     value_norms,
 )
@@ -71,7 +72,7 @@ def test_norms_are_those_of_what_each_position_offers(tiny: Model, theirs: Any) 
 
 
 def test_a_sink_weighs_less_by_what_it_offers(bundled: Model) -> None:
-    """Weight is not effect: the first token draws most of L3 H4 and is far from as loud."""
+    """Weight is not effect: L3 H4 looks mostly at the first token, whose value norm is small."""
     trace = bundled.trace("The old king sat by the fire, and his daughter sang to him of the sea.")
     pattern, norms = trace.pattern(3, 4), value_norms(bundled, trace, 3, 4)
     weighted = pattern * norms[None, :]
@@ -180,14 +181,14 @@ def test_the_head_after_a_gap_writes_through_its_own_rows(tiny: Model) -> None:
 # --- what does not fit ----------------------------------------------------------------------------
 
 
-def test_a_trace_of_another_model_is_refused(tiny: Model, bundled: Model) -> None:
+def test_a_trace_of_another_model_is_rejected(tiny: Model, bundled: Model) -> None:
     other = bundled.trace("a cat")
     for use in (direct_effects, lambda model, trace: value_norms(model, trace, 0, 0)):
         with pytest.raises(ShapeError, match="Trace the text with this model"):
             use(tiny, other)
 
 
-def test_tokens_positions_and_heads_that_are_not_there(tiny: Model) -> None:
+def test_missing_tokens_positions_and_heads(tiny: Model) -> None:
     trace = tiny.trace(TEXT)
     with pytest.raises(TextError, match="range from 3 to 300"):
         direct_effects(tiny, trace, [3, 300])
@@ -195,7 +196,7 @@ def test_tokens_positions_and_heads_that_are_not_there(tiny: Model) -> None:
         direct_effects(tiny, trace, [])
     with pytest.raises(ShapeError, match="position = 99"):
         direct_effects(tiny, trace, [1], position=99)
-    with pytest.raises(HeadNotFound, match="layers count from 0 to 1, heads from 0 to 3"):
+    with pytest.raises(HeadNotFound, match="which has layers 0 to 1 and heads 0 to 3"):
         value_norms(tiny, trace, 2, 0)
 
 
@@ -210,15 +211,35 @@ def test_names_must_be_tokens(tiny: Model) -> None:
 def test_a_head_that_writes_the_other_name_has_its_difference(
     bundled: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Effects on two tokens subtracted: those that the logits themselves differ by, in sum."""
+    """The differences of the effects on two tokens add up to the difference of their logits."""
     import mha_viz.analysis.logit_attribution as effects
 
     monkeypatch.setattr(effects, "NAMES", (("John", "Mary"),))
     monkeypatch.setattr(effects, "OPENINGS", ("{a} and {b} met, and {s} gave it to",))
     found = effects.ioi_direct_effects(bundled)
-    assert found.shape == (1, 4, 6)
+    assert found.shape == (1, 1, 4, 6)
     trace = bundled.trace("Mary and John met, and John gave it to")
     mary, john = (bundled.encode(f" {name}")[0][0] for name in ("Mary", "John"))
     expected = effects.direct_effects(bundled, trace, [mary, john]).heads
-    np.testing.assert_allclose(found[0], expected[..., 0] - expected[..., 1], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(found[0, 0], expected[..., 0] - expected[..., 1], rtol=0, atol=1e-6)
     assert len(NAMES) == len({name for pair in NAMES for name in pair}) / 2
+
+
+def test_heads_towards_a_token_are_effects_above_the_mean(bundled: Model) -> None:
+    trace = bundled.trace("The king gave the ring. The king gave")
+    every = direct_effects(bundled, trace, position=4).heads
+    found = heads_towards(bundled, trace.token_ids, 300, position=4)
+    np.testing.assert_allclose(found, every[..., 300] - every.mean(-1), atol=1e-3)
+
+
+def test_a_gated_head_raises_nothing(bundled: Model) -> None:
+    ids = bundled.trace("The king gave the ring. The king gave").token_ids
+    gate = np.ones((4, 6), dtype=np.float32)
+    gate[2, 1] = 0
+    full = heads_towards(bundled, ids, 300)
+    gated = heads_towards(bundled, ids, 300, head_gate=gate)
+    assert gated[2, 1] == 0
+    ratio = gated[:2] / full[:2]  # below the gate only the scale of the last norm differs
+    np.testing.assert_allclose(ratio, ratio[0, 0], rtol=1e-3)
+    with pytest.raises(ShapeError, match="positions 0 to"):
+        heads_towards(bundled, ids, 300, position=99)

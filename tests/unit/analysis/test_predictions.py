@@ -1,4 +1,4 @@
-"""What a model expects, held against transformers: at every position, layer by layer, step by step.
+"""Predictions checked against transformers: at every position, layer by layer, step by step.
 
 Probabilities agree to 1e-5 and losses to 1e-4 nats: two programs in float32, on a random model.
 """
@@ -69,7 +69,9 @@ def test_the_token_that_follows_has_its_loss_its_probability_and_its_rank(
     assert found.ranks[-1] == 0, "nothing follows the last token"
 
 
-def test_blocks_of_positions_are_the_whole(tiny: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_positions_join_to_the_full_result(
+    tiny: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = join(list(predict(tiny, IDS)))
     monkeypatch.setattr(predictions, "POSITIONS", 5)
     blocks = list(predict(tiny, IDS))
@@ -95,7 +97,7 @@ def test_the_lens_is_the_last_norm_and_the_unembedding_after_each_block(
             np.testing.assert_allclose(layer.losses[:-1], -said, atol=1e-4)
 
 
-def test_after_the_last_layer_the_lens_is_what_the_model_says(tiny: Model, theirs: Any) -> None:
+def test_after_the_last_layer_the_lens_is_the_models_prediction(tiny: Model, theirs: Any) -> None:
     last = list(lens(tiny, IDS))[-1]
     model = join(list(predict(tiny, IDS, 5)))
     np.testing.assert_array_equal(last.ids, model.ids)
@@ -103,7 +105,7 @@ def test_after_the_last_layer_the_lens_is_what_the_model_says(tiny: Model, their
     np.testing.assert_array_equal(last.p_final, last.probabilities[:, 0])
 
 
-def test_each_layer_tells_what_it_gives_the_final_token(tiny: Model) -> None:
+def test_each_layer_shows_the_probability_of_the_final_token(tiny: Model) -> None:
     layers = list(lens(tiny, IDS, k=300))
     final = layers[-1].ids[:, 0]
     for layer in layers:
@@ -112,7 +114,7 @@ def test_each_layer_tells_what_it_gives_the_final_token(tiny: Model) -> None:
         np.testing.assert_allclose(layer.p_final, wanted, atol=1e-6)
 
 
-def test_a_part_of_the_positions_is_that_part_of_the_whole(tiny: Model) -> None:
+def test_some_positions_give_the_same_as_all(tiny: Model) -> None:
     whole = list(lens(tiny, IDS))
     for part, all_of_it in zip(lens(tiny, IDS, range(7, 12)), whole, strict=True):
         np.testing.assert_array_equal(part.ids, all_of_it.ids[7:12])
@@ -120,7 +122,7 @@ def test_a_part_of_the_positions_is_that_part_of_the_whole(tiny: Model) -> None:
 
 
 @pytest.mark.parametrize("sampling", [Sampling(), SAMPLING, Sampling(1.0)])
-def test_the_text_goes_on_as_generation_says_and_the_same_again(
+def test_a_continuation_equals_generation_and_is_reproducible(
     tiny: Model, sampling: Sampling
 ) -> None:
     made = [step.token for step in continue_text(tiny, IDS, 20, sampling=sampling)]
@@ -138,7 +140,7 @@ def test_another_seed_is_another_text(tiny: Model) -> None:
     assert len(texts) == 4
 
 
-def test_each_step_says_what_transformers_says_there(tiny: Model, theirs: Any) -> None:
+def test_each_step_predicts_what_transformers_predicts(tiny: Model, theirs: Any) -> None:
     steps = list(continue_text(tiny, IDS, 10, sampling=SAMPLING))
     log_p = their_log_p(theirs, [*IDS, *(step.token for step in steps)])
     for step in steps:
@@ -162,7 +164,7 @@ def test_what_the_filters_leave_is_worked_out_by_hand(tiny: Model, theirs: Any) 
     assert step.p_sampling[step.ids.tolist().index(step.token)] > 0
 
 
-def test_a_token_that_is_no_candidate_stands_after_them(tiny: Model) -> None:
+def test_a_token_outside_the_candidates_follows_them(tiny: Model) -> None:
     most_likely = next(continue_text(tiny, IDS, 1, n_candidates=300)).ids.tolist()
     step = next(score_continuation(tiny, IDS, [most_likely[-1]], n_candidates=8))
     assert step.ids.tolist() == [*most_likely[:8], most_likely[-1]]
@@ -184,7 +186,7 @@ def test_the_probabilities_of_a_given_continuation_multiply_to_that_of_the_text(
         np.testing.assert_array_equal(step.p_sampling, step.p_model, "nothing was filtered")
 
 
-def test_a_step_looks_where_the_pattern_of_the_whole_text_looks(tiny: Model) -> None:
+def test_a_step_has_the_row_of_the_full_pattern(tiny: Model) -> None:
     """A row of a causal pattern stays as it is when more tokens follow. To 1e-5."""
     steps = list(continue_text(tiny, IDS, 6, sampling=SAMPLING))
     trace = tiny.trace_ids([*IDS, *(step.token for step in steps)])
@@ -239,7 +241,7 @@ def test_progress_is_reported_before_anything_is_known_and_may_stop_it(tiny: Mod
             list(work(stop))
 
 
-def test_what_cannot_be_done_is_said(tiny: Model) -> None:
+def test_what_cannot_be_done_is_reported(tiny: Model) -> None:
     with pytest.raises(TextError, match="65 token ids"):
         next(predict(tiny, [1] * 65))
     with pytest.raises(TextError, match="0 token ids"):

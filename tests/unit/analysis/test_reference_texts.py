@@ -1,4 +1,4 @@
-"""The reference text and its halves, and how a user's text is cut."""
+"""The reference text and its halves, and how a user's text is split."""
 
 from pathlib import Path
 
@@ -66,7 +66,7 @@ def test_a_single_paragraph_is_halved(text: str, halves: tuple[str, str] | None)
 
 
 @pytest.mark.parametrize("text", ["", " \n\n\t\n"])
-def test_an_empty_text_is_refused(text: str):
+def test_an_empty_text_is_rejected(text: str):
     for job in (paragraphs, split_text):
         with pytest.raises(TextError, match="The text is empty"):
             job(text)
