@@ -15,7 +15,7 @@ TIES = "Ties go to the first key."
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure of one head. `formula` is KaTeX; `range` is its smallest and largest value.
+    """A measure of one head. `formula` is KaTeX; `range` holds the smallest and largest value.
 
     In formulas, A is the pattern, i a query and j a key, both from 0. The mean runs over the
     queries that are not excluded.
@@ -57,14 +57,16 @@ MEASURES: dict[str, Measure] = {
         r"\operatorname{mean}_{i \ge n}\, A_{i,i-n+1}",
         ON_TWICE,
         "The first copy. No start token precedes the tokens.",
-        "Olsson et al. 2022",
+        "Olsson et al. 2022: their prefix matching score, on two copies",
     ),
     "prefix_matching": Measure(
         "Prefix matching",
         r"\operatorname{mean}_i \sum_{j < i,\ t_j = t_i} A_{i,j+1}",
         ON_FOUR_TIMES,
-        "The first copy. There is no start token; Olsson et al. have one.",
-        "Olsson et al. 2022, prefix matching score",
+        "The first copy. Olsson et al. average single entries, which on "
+        f"{FOUR_TIMES[1]} copies gives half of this; they leave out the most and the least common "
+        "tokens and begin with a start token.",
+        "After Olsson et al. 2022, prefix matching score",
     ),
     "entropy": Measure(
         "Entropy",
@@ -77,8 +79,8 @@ MEASURES: dict[str, Measure] = {
         "Mean distance in tokens",
         r"\operatorname{mean}_i \sum_j A_{ij}\,(i-j)",
         ON_TEXT,
-        f"{ROW_0} For a head with an attention sink it grows with the text.",
-        "Vig and Belinkov 2019, attention distance",
+        f"{ROW_0} For a head with an attention sink, it grows with the length of the text.",
+        "Vig and Belinkov 2019, attention distance, a mean over all tokens of a corpus",
         (0.0, math.inf),
     ),
     "confidence": Measure(
@@ -101,9 +103,9 @@ MEASURES: dict[str, Measure] = {
         r"\operatorname{mean}_i\, [\, t_{\operatorname{argmax}_j A_{ij}} "
         r"= \max_{j \le i} t_j\,]",
         ON_TEXT,
-        f"{ROW_0} Queries whose rarest token so far is their own or the first. {TIES} The id tells "
-        "how rare a token t is: a byte-level BPE numbers its tokens in the order of their merges, "
-        "so tokens that were frequent in its training text come first. Single bytes, such as "
+        f"{ROW_0} Queries whose rarest token so far is their own or the first. {TIES} The id t "
+        "stands for rarity: a byte-level BPE numbers its tokens in the order of their merges, so "
+        "tokens that were frequent in its training text come first. Single bytes, such as "
         "punctuation, precede all merges.",
         "Voita et al. 2019, section 5.3, who count words",
     ),

@@ -1,8 +1,8 @@
 """Measures of one pattern A `[T, T]`: A_ij is how much query i looks at key j; rows sum to 1.
 
 Row 0 never counts: the first token can only look at itself, so its row says nothing about the head.
-`queries` selects among the others, by default all. A mean over no query is NaN, and so is every
-measure of a NaN pattern, which is that of a pruned head.
+`queries` selects among the others (default: all). A mean over no queries is NaN, and so is every
+measure of a pruned head, whose pattern is NaN.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ Numbers = NDArray[np.float64]
 Positions = NDArray[np.intp]
 
 POSITIONAL = 0.9  # the share at which Voita et al. 2019, section 5.1, call a head positional
-NEAR = 4  # tokens back; in English, the word that a word depends on is usually within this distance
+NEAR = 4  # tokens back; in English, the syntactic head of a word is usually within this distance
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +33,22 @@ class Summary:
     distance: float  # i - j under the row's weights, in tokens
 
 
-def summary(pattern: Array) -> Summary:
-    """The five measures of one pattern `[T, T]`."""
+def summary(pattern: Array, queries: Positions | None = None) -> Summary:
+    """The five measures of one pattern `[T, T]`.
+
+    With `queries` = `trace.text_queries` they are those of `measure`: special tokens do not count.
+    """
     return Summary(
-        first_token=first_token(pattern),
-        previous_token=previous_token(pattern),
-        itself=itself(pattern),
-        entropy=entropy(pattern),
-        distance=distance(pattern),
+        first_token=first_token(pattern, queries),
+        previous_token=previous_token(pattern, queries),
+        itself=itself(pattern, queries),
+        entropy=entropy(pattern, queries),
+        distance=distance(pattern, queries),
     )
 
 
 def text_positions(tokens: Sequence[Token]) -> Positions:
-    """The positions without a special token, such as the mark between texts; 0 may be one."""
+    """The positions of all tokens except special ones, such as <|endoftext|>, as indices."""
     return np.flatnonzero([token.kind != "special" for token in tokens])
 
 
@@ -93,8 +96,8 @@ def entropy(pattern: Array, queries: Positions | None = None) -> float:
 def distance(pattern: Array, queries: Positions | None = None) -> float:
     """Mean of sum_j A_ij (i - j), in tokens.
 
-    For a head with an attention sink it grows with the text. Source: Vig and Belinkov 2019,
-    "attention distance".
+    For a head with an attention sink, it grows with the length of the text. Source: Vig and
+    Belinkov 2019, "attention distance".
     """
     i, keys = _queries(pattern, queries), np.arange(len(pattern), dtype=pattern.dtype)
     return _mean(i - _rows(pattern, queries) @ keys)
@@ -119,14 +122,14 @@ def confidence(
 
 
 class Targets(NamedTuple):
-    """Queries i `[n]`, and the key j `[n]` that each looks at most."""
+    """Queries i `[n]`, and for each the key j `[n]` with the largest weight."""
 
     i: Positions
     j: Positions
 
 
 def targets(pattern: Array, queries: Positions | None = None) -> Targets:
-    """The key that each query looks at most; ties go to the first. Empty for a NaN pattern."""
+    """Each query's key of largest weight; ties go to the first key. Empty for a NaN pattern."""
     i, rows = _queries(pattern, queries), _rows(pattern, queries)
     if np.isnan(rows[:, 0]).any():
         i, rows = i[:0], rows[:0]
@@ -134,9 +137,9 @@ def targets(pattern: Array, queries: Positions | None = None) -> Targets:
 
 
 def favourite_offset(largest: Targets) -> tuple[int, float]:
-    """The most frequent offset i - j of the largest weight, and how frequent it is, in [0, 1].
+    """The most frequent offset i - j of the largest weight, and its frequency, in [0, 1].
 
-    Of equally frequent offsets it is the nearest; without a query it is (0, NaN). Source: Voita et
+    Ties go to the smallest offset; without queries, the result is (0, NaN). Source: Voita et
     al. 2019, section 5.1.
     """
     i, j = largest
@@ -172,7 +175,7 @@ def rare_token(largest: Targets, rarity: Positions) -> float:
     """How often the largest weight is on the rarest token so far, in [0, 1].
 
     `rarity` `[T]` is larger for rarer tokens. A query counts if the rarest token so far is neither
-    its own nor the first token, which draws weight by its position alone. Source: Voita et al.
+    its own nor the first token, which draws weight because of its position. Source: Voita et al.
     2019, section 5.3.
     """
     i, j = largest
@@ -204,10 +207,11 @@ def induction(pattern: Array, period: int) -> float:
 
 
 def prefix_matching(pattern: Array, ids: Sequence[int]) -> float:
-    """Mean weight on all tokens that followed earlier copies of the query's token, in [0, 1].
+    """Mean total weight on the tokens after earlier copies of the query's token, in [0, 1].
 
-    The mean runs over the queries whose token occurred before. A token right after its own copy
-    would be its own target and does not count. Source: Olsson et al. 2022, "prefix matching score".
+    The mean runs over the queries whose token occurred before. If a query comes right after a copy
+    of its token, its weight on itself does not count. Source: after Olsson et al. 2022, "prefix
+    matching score". They average single entries, which on four copies gives half of this.
     """
     same = np.equal.outer(ids, ids)
     after = np.zeros_like(same)

@@ -12,7 +12,7 @@ import numpy as np
 
 from mha_viz.errors import ShapeError, TextError
 from mha_viz.heads import patterns
-from mha_viz.heads.interval import interval
+from mha_viz.heads.interval import bounded_interval, interval
 from mha_viz.heads.measures import MEASURES, ON_RANDOM_TOKENS
 from mha_viz.heads.patterns import Numbers
 from mha_viz.heads.repeated import FOUR_TIMES, TWICE, repeated_tokens
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mha_viz.model import Model
 
 Scores: TypeAlias = dict[str, Numbers]  # measure -> [L, H]
-OnStep: TypeAlias = Callable[[int, int], None]  # called with (steps done, all steps)
+OnStep: TypeAlias = Callable[[int, int], None]  # called with (steps done, total steps)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +32,7 @@ class PartialProfile:
     """Head profiles after `done` of `total` texts: means over these texts, with intervals.
 
     `n_truncated` of these texts had more than n_positions tokens and were cut at the end.
-    `n_measured` says for each measure on text how many of these texts gave any head a value.
+    `n_measured` is, for each measure on text, how many of these texts gave any head a value.
     """
 
     done: int
@@ -51,13 +51,13 @@ def measure(
 ) -> "pd.DataFrame":
     """One row per head: layer, head, and for each of `MEASURES` name, name_low and name_high.
 
-    name_low and name_high bound the 95% interval over the seeds. They are NaN for a single
-    measurement: for a single seed, and for what is measured on the one text. Without a text, all
-    measures use random tokens. Pruned heads are NaN. A text of more than n_positions tokens is cut
-    at its end; a trace is used as it is.
+    name_low and name_high bound the 95% interval over the seeds. They are NaN where there is only
+    one measurement: with one seed, and for measures on the text. Without a text, all measures use
+    random tokens. Pruned heads are NaN. A text of more than n_positions tokens is cut at its end; a
+    trace is used as it is.
 
-    `on_step` is called with the steps done and all steps; an exception that it raises stops the
-    work. Raises TextError for a text that cannot be traced, ShapeError for fewer than one seed.
+    `on_step` is called with the steps done and the total; an exception that it raises stops the
+    work. Raises TextError for a text that cannot be traced, ShapeError for `seeds` below 1.
     """
     _check_seeds(seeds)
     L = model.config.n_layers
@@ -83,12 +83,12 @@ def measure_texts(
 ) -> Iterator[PartialProfile]:
     """Head profiles after each text, over all texts so far. Stop when they are precise enough.
 
-    All texts count the same, however long. Intervals are over texts for measures on text, and over
-    seeds for the others. A text does not count for a measure that is NaN on it. Texts of more than
-    n_positions tokens are cut at the end and counted in `n_truncated`. `on_layer` is called after
-    each layer that was run or measured; an exception that it raises stops the work. Raises
-    TextError for an empty list and for a text that cannot be traced, ShapeError for fewer than one
-    seed.
+    Every text has the same weight, whatever its length. Intervals are over texts for measures on
+    text, and over seeds for the others. A text does not count for a measure that is NaN on it.
+    Texts of more than n_positions tokens are cut at the end and counted in `n_truncated`.
+    `on_layer` is called after each layer that was run or measured; an exception that it raises
+    stops the work. Raises TextError for an empty list and for a text that cannot be traced,
+    ShapeError for `seeds` below 1.
     """
     _check_seeds(seeds)
     given = list(texts)
@@ -111,12 +111,11 @@ def measure_texts(
 
 
 def text_scores(trace: Trace, on_layer: Callable[[], None] | None = None) -> Scores:
-    """All measures on text of each head of a trace, `[L, H]` each: not those `ON_RANDOM_TOKENS`.
+    """The measures of every head of a trace, `[L, H]` each, except those in `ON_RANDOM_TOKENS`.
 
-    Special tokens do not count; `MEASURES` says how. Only one pattern is in memory at a time.
+    Special tokens are excluded as `MEASURES` describes. Only one pattern is in memory at a time.
     """
-    positions = patterns.text_positions(trace.details)
-    queries = None if len(positions) == trace.n_tokens else positions
+    queries = trace.text_queries
     rarity = np.array(trace.token_ids)
 
     def measures(pattern: Array) -> dict[str, float]:
@@ -151,14 +150,16 @@ def as_frame(texts: list[Scores], repeats: list[Scores]) -> "pd.DataFrame":
 
 def with_interval(name: str, values: Numbers) -> Scores:
     """Three columns `[L * H]` from measurements `[n, L, H]`: name, name_low and name_high."""
-    mean, low, high = (part.ravel() for part in interval(values))
+    bounded = np.isfinite(MEASURES[name].range).all()
+    parts = (bounded_interval if bounded else interval)(values)
+    mean, low, high = (part.ravel() for part in parts)
     return {name: mean, f"{name}_low": low, f"{name}_high": high}
 
 
 def _on_random_tokens(
     model: "Model", seed: int, on_layer: Callable[[], None] | None = None
 ) -> tuple[Trace, Scores]:
-    """The trace of the tokens written twice, and the scores `ON_RANDOM_TOKENS`."""
+    """The trace of the tokens written twice, and the measures in `ON_RANDOM_TOKENS`."""
     twice = repeated_tokens(model, *TWICE, seed)
     four_times = repeated_tokens(model, *FOUR_TIMES, seed)
 

@@ -27,8 +27,8 @@ LOGIT_DIFFERENCE = "logit_difference"  # a column; see ioi_direct_effects
 class Role:
     """A role of one head, and the measure that can confirm it; None if none of ours can.
 
-    The column `measure` should be at least `threshold`, or at most if `threshold` is negative.
-    `because` describes the role, and says why a role is not checked.
+    The column `measure` should be at least `threshold`, or at most `threshold` if it is negative.
+    `because` describes the role and, if it is not checked, says why.
     """
 
     layer: int
@@ -42,7 +42,10 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of `check`: `confirmed` is None if it was not measured. Ends may be NaN."""
+    """The result of `check`: `confirmed` is None if the role was not measured.
+
+    `low` and `high` are the ends of the interval of `value`; NaN if there is none.
+    """
 
     role: Role
     confirmed: bool | None
@@ -65,8 +68,9 @@ def roles_for(description: "Description", config: "NetworkConfig") -> dict[tuple
 def check(role: Role, frame: "pd.DataFrame") -> Verdict:
     """Whether head profiles, as `measure` returns them, confirm the role.
 
-    They do if the value reaches the threshold and, if there is an interval, all of it does too. A
-    missing or NaN column gives no answer. Raises ShapeError for a table without this head.
+    They do if the value reaches the threshold and, if there is an interval, all of it does too. The
+    answer is None if the column is missing or its value is NaN. Raises ShapeError for a table
+    without this head.
     """
     row = frame[(frame["layer"] == role.layer) & (frame["head"] == role.head)]
     if len(row) != 1:
@@ -116,7 +120,7 @@ def _roles() -> dict[tuple[int, int], Role]:
         (
             "S-inhibition",
             "It keeps name movers from looking at the repeated name, by changing their queries. "
-            "That shows only in an intervention on these, so it is not checked here.",
+            "That shows only in an intervention on the queries, so it is not checked here.",
             None,
             math.nan,
             [(7, 3), (7, 9), (8, 6), (8, 10)],

@@ -1,7 +1,7 @@
 """Combined patterns of many heads: mean, maximum, and attention rollout.
 
-Patterns are computed one by one and merged, so only a few `[T, T]` are in memory at a time. Pruned
-heads do not count.
+Patterns are computed one by one and merged, so only a few `[T, T]` arrays are in memory at a time.
+Pruned heads are skipped.
 """
 
 from collections.abc import Iterable
@@ -46,8 +46,8 @@ AGGREGATES: dict[str, Aggregate] = {
         r"\quad R_{-1} = I",
         "It assumes that the residual stream and attention contribute equally, and so do the heads "
         "of a layer; it ignores values, MLPs and LayerNorm. It was designed for encoders: under a "
-        "causal mask, paths only lead back, so with depth, weight tends to drift to position 0, "
-        "even without a sink. Rows add up to 1.",
+        "causal mask, paths only lead back, so the mean weight on position 0 tends to grow with "
+        "every layer, even without a sink. Rows add up to 1.",
         "Abnar and Zuidema 2020, section 3",
     ),
 }
@@ -56,7 +56,7 @@ AGGREGATES: dict[str, Aggregate] = {
 def mean_pattern(
     trace: Trace, layer: int | None = None, *, on_layer: OnLayer | None = None
 ) -> Array:
-    """`[T, T]`: the mean over the heads of a layer, or over all heads of all layers.
+    """`[T, T]`: the mean over the heads of a layer (default: over all heads of all layers).
 
     `on_layer` is called with the number of layers done; an exception that it raises stops the
     work. Raises HeadNotFound for a layer that the model does not have, or whose heads are pruned.
@@ -74,7 +74,7 @@ def mean_pattern(
 def max_pattern(
     trace: Trace, layer: int | None = None, *, on_layer: OnLayer | None = None
 ) -> Array:
-    """`[T, T]`: the largest weight among the heads of a layer, or among all heads of all layers.
+    """`[T, T]`: the largest weight among the heads of a layer (default: of all layers).
 
     `on_layer` and errors are those of `mean_pattern`.
     """
@@ -98,7 +98,7 @@ def rollout(
 
     R = A'_l R with A'_l = (1 - residual) mean_h A_l + residual I, from R = I, by default over all
     layers (Abnar and Zuidema 2020, section 3). Rows sum to 1. `AGGREGATES` lists its limitations. A
-    layer whose heads are all pruned changes nothing. `on_layer` is called with the number of layers
+    layer whose heads are all pruned is skipped. `on_layer` is called with the number of layers
     done. Raises ShapeError for a number of layers that the model does not have, or a `residual`
     outside [0, 1].
     """
@@ -126,7 +126,7 @@ def _layers(trace: Trace, layer: int | None, on_layer: OnLayer | None) -> Iterab
         if not 0 <= number < trace.n_layers:
             last = trace.n_layers - 1
             raise HeadNotFound(
-                f"Layer {number} is not in {trace.model}: layers count from 0 to {last}."
+                f"Layer {number} is not in {trace.model}, which has layers 0 to {last}."
             )
         yield number
         if on_layer is not None:
@@ -136,4 +136,4 @@ def _layers(trace: Trace, layer: int | None, on_layer: OnLayer | None) -> Iterab
 def _check_any(n: int, layer: int | None) -> None:
     if not n:
         where = "this model" if layer is None else f"layer {layer} of this model"
-        raise HeadNotFound(f"All heads of {where} have been pruned. Choose another.")
+        raise HeadNotFound(f"All heads of {where} have been pruned, so there is no pattern.")

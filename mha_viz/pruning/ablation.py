@@ -1,7 +1,7 @@
-"""Every head ablated alone, exactly: how much the loss rises, in nats per token.
+"""Ablates every head alone, exactly, and measures how much the loss rises, in nats per token.
 
 The layers below a head run once for all heads, and the heads of a layer run as one batch through
-the layers above it. The result is that of one whole forward pass per head.
+the layers above it. The result is that of one full forward pass per head.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from mha_viz.pruning.passes import (
 from mha_viz.pruning.replacements import BATCH, Method, replacement_for
 from mha_viz.trace import Array
 
-Scores = NDArray[np.float64]  # [L, H]; NaN for a head that does not count
+Scores = NDArray[np.float64]  # [L, H]; NaN for heads without a score
 
 
 def ablate_each_head(
@@ -38,7 +38,7 @@ def ablate_each_head(
     first: int = 1,
     on_progress: OnProgress | None = None,
 ) -> Scores:
-    """`[L, H]`: the loss with that head ablated minus the loss with it, in nats per token.
+    """`[L, H]`: the loss with the head ablated minus the loss with it intact, in nats per token.
 
     Exact, for each head alone or in addition to those that `gate` `[L, H]` already ablates. Those
     are NaN, and so are pruned heads. `method` names an ablation, or is a `Replacement`. The loss
@@ -55,14 +55,35 @@ def ablate_each_head(
     return ablation_effects(base, first=first, on_progress=on_progress)
 
 
-@torch.inference_mode()
+def ablate_each_head_by_token(
+    model: Model,
+    text: Text,
+    *,
+    method: Method | Replacement = "zero",
+    on_progress: OnProgress | None = None,
+) -> Scores:
+    """`[L, H, T - 1]`: as `ablate_each_head`, for the loss of each token from position 1 on.
+
+    The mean over the last axis is what `ablate_each_head` returns. Raises as it does.
+    """
+    T = token_ids(model, text).shape[1]
+    base = Pass.of(model, text, replacement=replacement_for(model, method, T))
+    return _effects_by_token(base, 1, on_progress)
+
+
 def ablation_effects(
     base: Pass, *, first: int = 1, on_progress: OnProgress | None = None
 ) -> Scores:
     """`[L, H]` as in `ablate_each_head`, in addition to the heads that this pass ablates."""
+    mean: Scores = _effects_by_token(base, first, on_progress).mean(-1)
+    return mean
+
+
+@torch.inference_mode()
+def _effects_by_token(base: Pass, first: int, on_progress: OnProgress | None) -> Scores:
     cfg = base.network.config
-    before = _mean(token_losses(base.network, base.resid[-1], base.ids, first))
-    effects = np.full((cfg.n_layers, cfg.n_heads), np.nan)
+    before = token_losses(base.network, base.resid[-1], base.ids, first)[0].cpu().double()
+    effects = np.full((cfg.n_layers, cfg.n_heads, len(before)), np.nan)
     for layer in range(cfg.n_layers):
         for heads, losses in _layer_losses(base, layer, first):
             effects[layer, heads] = (losses - before).numpy()
@@ -86,7 +107,7 @@ def losses(
 
 
 def _layer_losses(base: Pass, layer: int, first: int) -> Iterator[tuple[list[int], Tensor]]:
-    """(heads, the mean loss `[B]` with each of them ablated too), a batch of heads at a time."""
+    """(heads, the losses `[B, T - first]` with each ablated too), a batch of heads at a time."""
     network, gate = base.network, base.gate
     block, resid, kept = network.blocks[layer], base.resid[layer], network.config.kept_heads(layer)
     T = resid.shape[1]
@@ -101,8 +122,4 @@ def _layer_losses(base: Pass, layer: int, first: int) -> Iterator[tuple[list[int
         x = block.after_attention(resid, out)
         for above in range(layer + 1, network.config.n_layers):
             x = run_layer(network, above, x, gate, base.replacement)
-        yield batch, _mean(token_losses(network, x, base.ids, first))
-
-
-def _mean(losses: Tensor) -> Tensor:
-    return losses.cpu().double().mean(-1)
+        yield batch, token_losses(network, x, base.ids, first).cpu().double()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from mha_viz.errors import ShapeError, TextError
@@ -12,7 +13,7 @@ from mha_viz.pruning.ablation import Scores
 from mha_viz.pruning.passes import Pass, pattern_and_values
 from mha_viz.trace import Array
 
-ROWS = 64  # positions whose logits exist at the same time
+ROWS = 64  # positions whose logits are in memory at the same time
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Candidate:
 def next_tokens(
     before: Pass, after: Pass, k: int = 10, *, also: Iterable[int] = ()
 ) -> list[Candidate]:
-    """The k most likely next tokens before the change, then new ones after it, then `also`.
+    """The k most likely next tokens before the change, then after it, then `also`; no repeats.
 
     Raises ShapeError for passes over different texts, TextError for an id that the model does not
     have.
@@ -40,7 +41,7 @@ def next_tokens(
     wanted = [*p.topk(min(k, len(p))).indices.tolist(), *q.topk(min(k, len(q))).indices.tolist()]
     for token in also:
         if not 0 <= token < len(p):
-            raise TextError(f"There is no token {token}; ids go from 0 to {len(p) - 1}.")
+            raise TextError(f"There is no token id {token}; ids range from 0 to {len(p) - 1}.")
         wanted.append(token)
     return [
         Candidate(
@@ -71,22 +72,24 @@ def divergence(before: Pass, after: Pass) -> Array:
 
 
 @torch.inference_mode()
-def pattern_change(before: Pass, after: Pass) -> Scores:
+def pattern_change(before: Pass, after: Pass, queries: NDArray[np.intp] | None = None) -> Scores:
     """`[L, H]`: the distance of each head's patterns; 0 is no change, 1 is no key in common.
 
     It is the mean over queries i >= 1 of the total variation distance, sum_j |A_ij - A'_ij| / 2.
-    NaN for pruned heads. Raises ShapeError for passes over different texts.
+    `queries` = `trace.text_queries` leaves out special tokens. NaN for pruned heads. Raises
+    ShapeError for passes over different texts.
     """
     _same_text(before, after)
     cfg = before.network.config
     changes = np.full((cfg.n_layers, cfg.n_heads), np.nan)
+    rows = slice(1, None) if queries is None else torch.from_numpy(queries[queries > 0])
     for layer, block in enumerate(before.network.blocks):
         kept, pair = cfg.kept_heads(layer), (before.resid[layer], after.resid[layer])
         if pair[0] is pair[1]:
             changes[layer, kept] = 0.0
             continue
         a, b = (pattern_and_values(block, resid)[0] for resid in pair)
-        distance = (a - b).abs_()[:, 1:].sum(-1) / 2
+        distance = (a - b).abs_()[:, rows].sum(-1) / 2
         changes[layer, kept] = distance.mean(-1).cpu().double().numpy()
     return changes
 
@@ -97,4 +100,6 @@ def _log_probabilities(one: Pass, positions: slice) -> Tensor:
 
 def _same_text(before: Pass, after: Pass) -> None:
     if before.network is not after.network or not torch.equal(before.ids, after.ids):
-        raise ShapeError("The passes differ in text or network. Compare two passes of one text.")
+        raise ShapeError(
+            "The passes differ in text or network. Compare passes of one network over one text."
+        )

@@ -1,6 +1,6 @@
 """A measure over several texts: its mean with a 95% interval. Also, how well two rankings agree."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +15,8 @@ from mha_viz.pruning.inputs import Text
 class Estimate:
     """The mean of a measure over `n` texts, and half the width of its 95% interval.
 
-    The interval is Student's t with n - 1 degrees of freedom, for texts drawn independently. It is
-    NaN for a single text.
+    The interval is Student's t with n - 1 degrees of freedom, for texts that do not depend on each
+    other. It is NaN for a single text.
     """
 
     mean: Scores
@@ -45,13 +45,41 @@ def over_texts(measure: Callable[[Text], Scores], texts: Iterable[Text]) -> Iter
         yield estimate(scores)
 
 
-def estimate(scores: list[Scores]) -> Estimate:
-    """The mean of these arrays, one per text, and its interval."""
-    values, n = np.stack(scores), len(scores)
-    mean = values.mean(axis=0)
+def estimate(
+    scores: Sequence[Scores],
+    *,
+    weights: Sequence[float] | None = None,
+    texts: Sequence[int] | None = None,
+) -> Estimate:
+    """The mean of these arrays, and its interval over texts.
+
+    `weights` are the weights of the arrays, such as their numbers of tokens; `texts` says which
+    text each is from, since chunks of one text depend on each other: a text is one measurement.
+    By default, each array is a separate text, and all have equal weight. With unequal weights, the
+    variance is that of a ratio estimator (Cochran 1977, Sampling Techniques, section 6.3).
+    """
+    values = np.stack(scores)
+    weight = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=np.float64)
+    names = np.arange(len(values)) if texts is None else np.asarray(texts)
+    member = (names == np.unique(names)[:, None]) * weight  # [n, arrays]
+    n, total = len(member), weight.sum()
+    mean = np.tensordot(weight, values, 1) / total
     if n < 2:
         return Estimate(mean, np.full_like(mean, np.nan), n)
-    return Estimate(mean, t_quantile(n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n), n)
+    deviations = np.tensordot(member, values - mean, 1) / total
+    variance = n / (n - 1) * (deviations**2).sum(axis=0)
+    return Estimate(mean, t_quantile(n - 1) * np.sqrt(variance), n)
+
+
+def stretches(by_token: Scores, n: int = 8) -> tuple[list[Scores], list[int]]:
+    """The means `[L, H]` over `n` stretches of a text, from `[L, H, tokens]`, and their lengths.
+
+    For an interval within one text: neighbouring tokens are correlated, and long stretches are less
+    so (the method of batch means). There are fewer stretches if one would have fewer than two
+    tokens.
+    """
+    parts = np.array_split(by_token, max(1, min(n, by_token.shape[-1] // 2)), axis=-1)
+    return [part.mean(-1) for part in parts], [part.shape[-1] for part in parts]
 
 
 def rank_correlation(a: Scores, b: Scores) -> float:

@@ -15,7 +15,7 @@ from mha_viz.heads import patterns
 from mha_viz.model import Model
 from mha_viz.network import Block, Network, NetworkConfig
 from mha_viz.pruning.ablation import Scores
-from mha_viz.pruning.inputs import Text, one_or_many, token_ids
+from mha_viz.pruning.inputs import Text, n_losses, one_or_many, token_ids
 from mha_viz.pruning.passes import (
     ZERO,
     Pass,
@@ -40,20 +40,21 @@ def gradient_importance(
     """`[L, H]`: |dL / dg_h| at g = 1, in nats per token, where g_h is the gate of head h.
 
     L is the mean loss of a text. Over several texts it is the mean of the absolute values, so that
-    opposite signs do not cancel; `normalize` divides each layer by its l2 norm at the end (Michel
-    et al. 2019, section 4.1). With `gate` `[L, H]` the gradient is taken at that gate, and heads
-    that it ablates are NaN. Each text takes one forward and one backward pass; the model does not
-    change. `on_progress` is called with the fraction done.
+    opposite signs do not cancel, and every token counts the same; `normalize` divides each layer by
+    its l2 norm at the end (Michel et al. 2019, section 4.1). With `gate` `[L, H]` the gradient is
+    taken at that gate, and heads that it ablates are NaN. Each text takes one forward and one
+    backward pass; the model does not change. `on_progress` is called with the fraction done.
 
-    Raises TextError as `token_ids` does, and ShapeError for a gate or replacement of another size.
+    Raises TextError as `token_ids` does, ShapeError for a gate or replacement of the wrong shape.
     """
     texts = one_or_many(text)
+    weights = n_losses(model, texts)
     total = np.zeros((model.config.n_layers, model.config.n_heads))
-    for n, one in enumerate(texts, start=1):
-        total += np.abs(_gradient(model, one, gate, replacement))
+    for n, (one, weight) in enumerate(zip(texts, weights, strict=True), start=1):
+        total += np.abs(_gradient(model, one, gate, replacement)) * weight
         if on_progress is not None:
             on_progress(n / len(texts))
-    scores = total / len(texts)
+    scores = total / sum(weights)
     if normalize:
         norms = np.sqrt(np.nansum(scores**2, axis=1, keepdims=True))
         scores = scores / np.where(norms > 0, norms, 1.0)
@@ -63,15 +64,19 @@ def gradient_importance(
 def value_importance(model: Model, text: Text) -> Scores:
     """`[L, H]`: the mean over queries i >= 1 of sum_j ||A_ij f(x_j)||, f(x) = (x W_V + b_V) W_O^h.
 
-    The norms of the vectors that the head moves, weighted by attention: a large weight on a short
-    vector counts little (Kobayashi et al. 2020, section 3). Raises TextError as `token_ids` does.
+    The norms of the transformed value vectors, weighted by attention: a large weight on a short
+    vector counts little (Kobayashi et al. 2020, section 3). Queries that are special tokens do not
+    count; NaN where no query is left. Raises TextError as `token_ids` does.
     """
+    ids = token_ids(model, text)[0].tolist()
+    text_positions = torch.from_numpy(patterns.text_positions(model.read(ids)))
+    queries = text_positions[text_positions > 0]
 
     def mean(block: Block, pattern: Tensor, v: Tensor) -> Tensor:
         norms: Tensor = (v @ block.attn.W_O_by_head).float().norm(dim=-1, keepdim=True)
-        return (pattern[:, 1:] @ norms).mean((1, 2))
+        return (pattern[:, queries] @ norms).mean((1, 2))
 
-    return _from_patterns(model, text, mean)
+    return _from_patterns(model, ids, mean)
 
 
 def confidence(model: Model, text: Text) -> Scores:
@@ -94,7 +99,7 @@ def confidence(model: Model, text: Text) -> Scores:
 
 
 def random_importance(config: NetworkConfig, seed: int = 0) -> Scores:
-    """`[L, H]`: random numbers in [0, 1), the baseline of every other measure."""
+    """`[L, H]`: random numbers in [0, 1), a baseline for every other measure."""
     scores = np.random.default_rng(seed).random((config.n_layers, config.n_heads))
     return _nan_where_pruned(config, scores)
 
@@ -122,10 +127,10 @@ def _loss_gradient(network: Network, x: Tensor, targets: Tensor) -> Tensor:
     parts = vocabulary_parts(network)
     logits = [(x @ rows.T).float() for rows in parts]
     total = torch.stack([part.logsumexp(-1) for part in logits]).logsumexp(0)
-    gradient = -network.W_U.weight[targets]
+    gradient = -network.W_U.weight[targets].float()
     for part, rows in zip(logits, parts, strict=True):
-        gradient += part.sub_(total[:, None]).exp_().to(x.dtype) @ rows
-    return gradient / len(x)
+        gradient += part.sub_(total[:, None]).exp_() @ rows.float()
+    return (gradient / len(x)).to(x.dtype)
 
 
 @torch.inference_mode()

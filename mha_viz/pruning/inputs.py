@@ -19,7 +19,7 @@ Text: TypeAlias = str | Sequence[int]  # as typed, or as token ids
 def token_ids(model: Model, text: Text) -> Tensor:
     """The ids `[1, T]` of a text, on the model's device.
 
-    Raises TextError for fewer than two tokens, since then none has a loss, for more than
+    Raises TextError for fewer than two tokens, since the first has no loss, for more than
     n_positions, and for an id that the model does not have.
     """
     ids = _ids(model, text)
@@ -32,7 +32,7 @@ def token_ids(model: Model, text: Text) -> Tensor:
 
 
 def one_or_many(texts: Text | Iterable[Text]) -> list[Text]:
-    """A list of texts, also for a single text. Raises TextError for an empty list."""
+    """The texts as a list; a single text becomes a list of one. Raises TextError if it is empty."""
     if isinstance(texts, str):
         return [texts]
     given = list(texts)
@@ -48,22 +48,34 @@ def chunks(model: Model, texts: Text | Iterable[Text], length: int) -> list[list
 
     Raises TextError if no chunk is left, ShapeError for a length that the model cannot read.
     """
+    return [ids for _, ids in numbered_chunks(model, texts, length)]
+
+
+def numbered_chunks(
+    model: Model, texts: Text | Iterable[Text], length: int
+) -> list[tuple[int, list[int]]]:
+    """As `chunks`, each after the index of its text."""
     _check_length(model, length)
     all_chunks = [
-        ids[start : start + length]
-        for ids in (_ids(model, text) for text in one_or_many(texts))
+        (number, ids[start : start + length])
+        for number, ids in enumerate(_ids(model, text) for text in one_or_many(texts))
         for start in range(0, len(ids), length)
     ]
-    kept = [chunk for chunk in all_chunks if len(chunk) > 1]
+    kept = [(number, chunk) for number, chunk in all_chunks if len(chunk) > 1]
     if not kept:
         raise TextError("None of the texts has two tokens, so there is no loss. Give longer texts.")
     return kept
 
 
+def n_losses(model: Model, texts: Iterable[Text]) -> list[int]:
+    """How many tokens of each text have a loss: all but the first."""
+    return [len(_ids(model, text)) - 1 for text in texts]
+
+
 def windows(model: Model, texts: Text | Iterable[Text], length: int) -> Tensor:
     """The texts, joined by newlines, as windows `[N, length]`; an incomplete window is dropped.
 
-    Token ids are joined as they are. Raises TextError if the texts are shorter than one window,
+    Token ids are joined without newlines. Raises TextError if the texts are shorter than a window,
     ShapeError for a length that the model cannot read.
     """
     _check_length(model, length)
@@ -91,14 +103,14 @@ def gate_without(config: NetworkConfig, heads: Iterable[Head]) -> Tensor:
 
 
 def all_heads(config: NetworkConfig) -> list[Head]:
-    """The heads that the model has, layer by layer; pruned ones are not among them."""
+    """The heads of the model, layer by layer, without pruned ones."""
     layers = range(config.n_layers)
     return [Head(layer, head) for layer in layers for head in config.kept_heads(layer)]
 
 
 def _ids(model: Model, text: Text) -> list[int]:
     if isinstance(text, str):
-        return model.encode(text)[0]
+        return model.input_ids(text)
     try:
         return [operator.index(i) for i in text]
     except TypeError as error:

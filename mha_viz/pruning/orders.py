@@ -1,7 +1,7 @@
 """The order in which heads are removed: computed once, recomputed after each head, or random.
 
-An order is an iterable of heads; a recomputed order is lazy: computed as it is read. An order
-should not be evaluated on the texts that selected it: see `mha_viz.analysis.reference_texts`.
+An order is an iterable of heads; a recomputed order is lazy: computed as it is read. Do not
+evaluate an order on the texts it was computed from: see `mha_viz.analysis.reference_texts`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +21,7 @@ from mha_viz.pruning.importance import (
     random_importance,
     value_importance,
 )
-from mha_viz.pruning.inputs import Text, all_heads, gate_without, one_or_many
+from mha_viz.pruning.inputs import Text, all_heads, gate_without, n_losses, one_or_many
 from mha_viz.pruning.passes import ZERO, Pass, Replacement
 
 Strategy: TypeAlias = Literal[
@@ -69,6 +69,8 @@ def order(
 ) -> Iterator[Head]:
     """All heads in the order that a strategy selects on these texts, one at a time.
 
+    Over several texts, every token counts the same, as in `curve`.
+
     "exact": by the mean of `ablate_each_head`, measured once; "most important first": the same,
     reversed. "gradient": by `gradient_importance`, once; "gradient, recomputed": again after each
     head. "greedy": each time the head whose ablation raises the loss least, measured exactly;
@@ -76,7 +78,7 @@ def order(
     `value_importance` and `confidence`, once. "random": a shuffle by `seed`.
 
     `on_progress` is called with the fraction done of the next choice; an exception that it raises
-    stops the work. Raises ShapeError for another strategy, TextError as `token_ids` does.
+    stops the work. Raises ShapeError for an unknown strategy, TextError as `token_ids` does.
     """
     if strategy not in STRATEGIES:
         raise ShapeError(f"strategy = {strategy!r}; expected one of: {'; '.join(STRATEGIES)}.")
@@ -113,7 +115,7 @@ def _once(
             measure(model, text, replacement, _part(on_progress, n, len(texts)))
             for n, text in enumerate(texts)
         ]
-        scores = np.mean(by_text, axis=0)
+        scores = np.average(by_text, axis=0, weights=n_losses(model, texts))
     yield from removal_order(scores, most_important_first=strategy == "most important first")
 
 
@@ -127,7 +129,8 @@ def _greedy(
             ablation_effects(one, on_progress=_part(on_progress, n, len(passes)))
             for n, one in enumerate(passes)
         ]
-        removed.append(removal_order(np.mean(by_text, axis=0))[0])
+        weights = [one.ids.shape[1] - 1 for one in passes]
+        removed.append(removal_order(np.average(by_text, axis=0, weights=weights))[0])
         passes = [one.without(removed, replacement) for one in passes]
         yield removed[-1]
 

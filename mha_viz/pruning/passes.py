@@ -9,6 +9,7 @@ A head is ablated by replacing its z before W_O; the bias b_O stays, since it be
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 
 import numpy as np
 import torch
@@ -60,7 +61,7 @@ ZERO = Replacement()
 class Pass:
     """The residual stream of one text under a gate; it takes O(L T C) of memory.
 
-    Two passes with the same gate and replacement are equal bit by bit, however they were made.
+    Two passes with the same gate and replacement are bitwise equal, however they were made.
     """
 
     network: Network = field(repr=False)
@@ -91,7 +92,7 @@ class Pass:
 
     @torch.inference_mode()
     def gated(self, gate: Tensor | Array | None, replacement: Replacement = ZERO) -> "Pass":
-        """The same text under another gate; the layers below the first that changes are reused.
+        """The same text under another gate; layers below the first change are reused.
 
         Raises ShapeError for a gate that is not `[L, H]` and for a short replacement.
         """
@@ -111,7 +112,7 @@ class Pass:
 
     @property
     def loss(self) -> float:
-        """The mean of `losses`, in nats per token; e to this power is the perplexity."""
+        """The mean of `losses`, in nats per token; exp(loss) is the perplexity."""
         return float(self.losses().mean(dtype=np.float64))
 
     @torch.inference_mode()
@@ -175,14 +176,18 @@ def pattern_and_values(block: Block, resid: Tensor) -> tuple[Tensor, Tensor]:
 def token_losses(network: Network, resid: Tensor, ids: Tensor, first: int = 1) -> Tensor:
     """`[B, T - first]`: -ln p of the tokens from position `first` on, in nats.
 
-    `resid` `[B, T, C]` is the stream after the last layer, `ids` `[1, T]`. Only the logits of one
-    part of the vocabulary exist at a time; the log-sum-exp of the parts gives that of all.
+    `resid` `[B, T, C]` is the stream after the last layer, `ids` `[1, T]`. It is the log-softmax of
+    the model's logits, in float32 whatever the weights are. Only the logits of one part of the
+    vocabulary exist at a time; the log-sum-exp of the parts gives that of all.
     """
     x, targets = network.final_norm(resid[:, first - 1 : -1]), ids[0, first:]
-    parts = [(x @ rows.T).float().logsumexp(-1) for rows in vocabulary_parts(network)]
-    total = torch.stack(parts).logsumexp(0)
-    right: Tensor = (x.float() * network.W_U.weight[targets].float()).sum(-1)
-    return total - right
+    totals, right = [], x.new_empty(x.shape[:2], dtype=torch.float32)
+    for start, rows in zip(count(step=VOCABULARY_PART), vocabulary_parts(network), strict=False):
+        logits = (x @ rows.T).float()
+        totals.append(logits.logsumexp(-1))
+        here = (targets // VOCABULARY_PART * VOCABULARY_PART == start).nonzero()[:, 0]
+        right[:, here] = logits[:, here, targets[here] - start]
+    return torch.stack(totals).logsumexp(0) - right
 
 
 def vocabulary_parts(network: Network) -> Sequence[Tensor]:

@@ -1,14 +1,15 @@
 """Replacement values for an ablated head's z: zero, mean, position-wise mean or resampled.
 
-Zero literally means "without this head", but the layers above never saw it in training: the mean of
-z is not zero. The mean removes what depends on the input and keeps what the head always adds (Wang
-et al. 2023). The resampled z comes from another text, so it is a value that the head does
-produce (Chan et al. 2022).
+Zero means "without this head", but the layers above were not trained for it: the mean of z is not
+zero. The mean removes what depends on the input and keeps what the head always adds (Wang et al.
+2023). The resampled z comes from another text, so it is a value that the head really produces (Chan
+et al. 2022).
 """
 
 from collections.abc import Iterable
 from typing import Literal, TypeAlias, get_args
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -22,7 +23,7 @@ from mha_viz.pruning.passes import ZERO, Replacement
 
 Method: TypeAlias = Literal["zero", "mean", "position-wise mean", "resample"]
 METHODS: tuple[Method, ...] = get_args(Method)
-BATCH = 1024  # tokens that run at once: enough for fast products, few enough for little memory
+BATCH = 1024  # tokens per batch: enough for fast matrix products, and few enough to save memory
 
 
 def make_replacement(
@@ -57,6 +58,32 @@ def make_replacement(
         return Replacement(method, _mean_z(model.network, window[None], None))
     z = _mean_z(model.network, ids[: max(1, max_tokens // length)], on_progress)
     return Replacement(method, z.mean(2, keepdim=True) if method == "mean" else z)
+
+
+def draws(
+    model: Model,
+    method: Method,
+    length: int,
+    reference: Text | Iterable[Text] | None = None,
+    *,
+    n: int = 8,
+    on_progress: OnProgress | None = None,
+) -> list[Replacement]:
+    """What `make_replacement` returns; for "resample", up to `n` of them from different windows.
+
+    The effects of resampling vary a lot between draws, so average over several. There are fewer
+    than `n` if the reference has fewer windows. Raises as `make_replacement`.
+    """
+    if method != "resample":
+        return [make_replacement(model, method, length, reference, on_progress=on_progress)]
+    given = windows(model, selection_texts() if reference is None else reference, length)
+    seeds = np.unique(np.linspace(0, len(given), n, endpoint=False).astype(int)).tolist()
+    made = []
+    for seed in seeds:
+        made.append(Replacement(method, _mean_z(model.network, given[-1 - seed][None], None)))
+        if on_progress is not None:
+            on_progress(len(made) / len(seeds))
+    return made
 
 
 def replacement_for(model: Model, method: Method | Replacement, length: int) -> Replacement:

@@ -28,7 +28,7 @@ Config = TypeVar("Config", bound=NetworkConfig)
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The size of a network; a tensor that two parts share counts once."""
+    """The size of a network; a tensor that two modules share counts once."""
 
     n_heads: int
     n_parameters: int
@@ -39,8 +39,8 @@ class Size:
 def prune(model: Model | Network, heads: Iterable[Head]) -> Network:
     """The network without these heads; all weights that do not change are shared, not copied.
 
-    Raises HeadNotFound for a head that the model does not have, ShapeError where heads share keys
-    and values.
+    Raises HeadNotFound for a head that the model does not have, ShapeError if heads share keys and
+    values.
     """
     network = model.network if isinstance(model, Model) else model
     config = pruned_config(network.config, heads)
@@ -73,7 +73,7 @@ def pruned_config(config: Config, heads: Iterable[Head]) -> Config:
     """
     if config.n_kv_heads is not None:
         raise ShapeError(
-            f"The heads of this model share {config.n_kv_heads} keys and values, so a head cannot "
+            f"The heads of this model share {config.n_kv_heads} key/value heads, so a head cannot "
             "be pruned alone. Prune the model that it was converted from."
         )
     pruned = [
@@ -107,7 +107,7 @@ def forward_seconds(
 ) -> list[float]:
     """The median wall time of a forward pass of each model, in seconds; the models take turns.
 
-    One round of warm-up does not count. `on_progress` is called with the fraction done; an
+    A warm-up round is not counted. `on_progress` is called with the fraction done; an
     exception that it raises stops the work. Raises TextError as `token_ids` does.
     """
     jobs = [(model.network, token_ids(model, text)) for model in models]
@@ -117,7 +117,7 @@ def forward_seconds(
             on_progress(turn / (repeats + 1))
         for (network, ids), taken in zip(jobs, times, strict=True):
             begun = time.perf_counter()
-            network(ids)[0, -1, 0].item()  # waits until the device has computed it
+            network(ids)[0, -1, 0].item()  # waits for the device
             if turn:
                 taken.append(time.perf_counter() - begun)
     return [statistics.median(taken) for taken in times]

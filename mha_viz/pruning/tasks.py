@@ -50,7 +50,7 @@ class Prompt:
 def repeated_tokens(model: Model, *, segment: int = SEGMENT, seed: int = 0) -> list[int]:
     """`segment` random ids of the vocabulary, uniformly drawn, written twice.
 
-    There are no special tokens among them. Raises ShapeError for a segment below 2, or one that
+    None of them is a special token. Raises ShapeError for a segment below 2, or one that
     does not fit into n_positions twice.
     """
     limit = model.config.n_positions // 2
@@ -115,7 +115,7 @@ def logit_differences(
 ) -> NDArray[np.float64]:
     """`[n]`: logit(right) - logit(wrong) after each prompt.
 
-    e to this power is how many times more likely the right answer is. Raises TextError for an
+    Its exponential is the ratio of the two probabilities. Raises TextError for an
     answer that is not a single token, and as `token_ids` does.
     """
     differences = []
@@ -135,8 +135,8 @@ def single_token_names(model: Model) -> list[str]:
 def ioi_prompts(model: Model, n: int = 12, *, seed: int = 0) -> list[Prompt]:
     """Prompts such as "When Mary and Tom came home …, Tom gave the letter to", right " Mary".
 
-    Templates take turns, and so does the name that comes first; `seed` draws the names. Raises
-    TextError where fewer than two names are single tokens.
+    Templates alternate, and so does the order of the names; `seed` determines the names. Raises
+    TextError if fewer than two names are single tokens.
     """
     names, rng = single_token_names(model), random.Random(seed)
     if len(names) < 2:

@@ -1,4 +1,4 @@
-"""Each measure on patterns whose value is known beforehand, and the intervals around them."""
+"""Each measure on patterns with a known value, and the intervals around them."""
 
 import math
 import subprocess
@@ -7,11 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.patterns import random_pattern
 
 from mha_viz.errors import ShapeError
-from mha_viz.heads import patterns
+from mha_viz.heads import MEASURES, patterns, summary
 from mha_viz.heads.interval import interval, t_quantile
 from mha_viz.heads.patterns import NEAR, POSITIONAL, targets
+from mha_viz.heads.repeated import FOUR_TIMES
 from mha_viz.tokens import Token
 from mha_viz.trace import Array
 
@@ -24,7 +26,7 @@ def looks_at(keys: list[int]) -> Array:
 
 
 def shift(offset: int, n: int = T) -> Array:
-    """Every query looks `offset` tokens back, or at the first where there are not as many."""
+    """Every query looks `offset` tokens back, or at the first token if there are fewer."""
     return looks_at([max(0, i - offset) for i in range(n)])
 
 
@@ -56,7 +58,7 @@ def test_a_measure_on_known_patterns(measure, identity, previous, sink, spread) 
     assert found == pytest.approx([identity, previous, sink, spread], abs=1e-6)
 
 
-def test_row_0_never_counts_even_when_it_is_asked_for() -> None:
+def test_row_0_never_counts_even_on_request() -> None:
     everything = np.arange(T)
     for pattern in (PREVIOUS, SINK, uniform()):
         assert patterns.itself(pattern, everything) == patterns.itself(pattern)
@@ -119,7 +121,7 @@ def test_a_first_token_that_is_the_rarest_says_nothing() -> None:
 
 
 def test_an_exact_induction_head_and_its_neighbours() -> None:
-    """Off by one is the duplicate-token head: neither is taken for the other."""
+    """The two heads differ by an offset of one, and neither is taken for the other."""
     n = 10
     induction = looks_at([0 if i < n else i - n + 1 for i in range(2 * n)])
     duplicate = looks_at([0 if i < n else i - n for i in range(2 * n)])
@@ -152,6 +154,30 @@ def test_prefix_matching_adds_up_over_all_earlier_copies() -> None:
     rows = np.arange(n, n * copies)
     expected = np.mean((rows // n) / (rows + 1))
     assert patterns.prefix_matching(uniform(n * copies), ids) == pytest.approx(expected, abs=1e-7)
+
+
+def by_olsson(pattern: np.ndarray, ids: list[int]) -> float:
+    """The mean of all entries from a token to those that followed its earlier copies, as they say.
+
+    Olsson et al. 2022, "head activation evaluators"; without their start token.
+    """
+    entries = [pattern[i, j + 1] for i in range(len(ids)) for j in range(i - 1) if ids[j] == ids[i]]
+    return float(np.mean(entries, dtype=np.float64))
+
+
+def test_prefix_matching_is_twice_that_of_olsson_on_four_copies() -> None:
+    """What `MEASURES` says of the difference, on the lengths that are measured."""
+    period, copies = FOUR_TIMES
+    for seed in range(5):
+        pattern, ids = random_pattern(period * copies, seed), [*range(period)] * copies
+        ours, theirs = patterns.prefix_matching(pattern, ids), by_olsson(pattern, ids)
+        assert ours == pytest.approx(2 * theirs, rel=1e-6)
+        twice = random_pattern(2 * period, seed), [*range(period)] * 2
+        assert patterns.prefix_matching(*twice) == pytest.approx(by_olsson(*twice), rel=1e-6)
+    said = MEASURES["prefix_matching"].exclusions
+    assert "average single entries, which on 4 copies gives half" in said
+    assert "most and the least common tokens" in said
+    assert "start token" in said
 
 
 def test_prefix_matching_equals_induction_on_two_copies() -> None:
@@ -206,6 +232,47 @@ def test_numbers_of_heads_need_neither_torch_nor_pandas_to_import() -> None:
     root = Path(__file__).resolve().parents[3]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
     assert done.stdout.strip() == "set()", done.stderr
+
+
+# --- the five measures at once --------------------------------------------------------------------
+
+
+def test_the_summary_of_a_head_that_looks_at_itself() -> None:
+    found = summary(np.eye(T, dtype=np.float32))
+    assert (found.itself, found.previous_token, found.first_token) == (1, 0, 0)
+    assert (found.entropy, found.distance) == (0, 0)
+
+
+def test_the_summary_of_a_previous_token_head() -> None:
+    pattern = np.eye(T, k=-1, dtype=np.float32)
+    pattern[0, 0] = 1
+    found = summary(pattern)
+    assert found.previous_token == 1
+    assert found.itself == 0
+    assert found.first_token == pytest.approx(1 / (T - 1))  # token 1's previous is token 0
+    assert found.distance == 1
+
+
+def test_the_summary_of_a_head_that_looks_at_the_first_token() -> None:
+    pattern = np.zeros((T, T), dtype=np.float32)
+    pattern[:, 0] = 1
+    found = summary(pattern)
+    assert found.first_token == 1
+    assert found.entropy == 0
+    assert found.distance == pytest.approx(T / 2)
+
+
+def test_the_summary_of_a_head_that_looks_at_all_keys_equally() -> None:
+    pattern = np.tril(np.ones((T, T))) / np.arange(1, T + 1)[:, None]
+    found = summary(pattern.astype(np.float32))
+    assert found.entropy == pytest.approx(1, abs=1e-6)
+    assert found.itself == pytest.approx(np.mean(1 / np.arange(2, T + 1)), abs=1e-6)
+
+
+def test_the_summary_of_one_token_is_nan() -> None:
+    found = summary(np.ones((1, 1), dtype=np.float32))
+    assert math.isnan(found.first_token)
+    assert math.isnan(found.entropy)
 
 
 # --- intervals ------------------------------------------------------------------------------------

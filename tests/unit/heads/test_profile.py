@@ -1,8 +1,7 @@
-"""Head profiles: random tokens, measures, and known heads of the bundled model."""
+"""Head profiles: what is measured, its intervals, and what the card of the bundled model says."""
 
 import copy
 import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,13 +11,14 @@ import pytest
 import torch
 
 from mha_viz.analysis.reference_texts import reference_texts
+from mha_viz.checkpoints import BUNDLED
 from mha_viz.errors import ShapeError, TextError
 from mha_viz.gpt2 import GPT2
-from mha_viz.heads import MEASURES, NOT_MEASURED, measure, measure_texts, patterns, summary
-from mha_viz.heads.interval import t_quantile
+from mha_viz.heads import MEASURES, measure, measure_texts, patterns, summary
+from mha_viz.heads.interval import bounded_interval, interval
 from mha_viz.heads.measures import ON_RANDOM_TOKENS
 from mha_viz.heads.profile import text_scores
-from mha_viz.heads.repeated import FOUR_TIMES, TWICE, repeated_tokens
+from mha_viz.heads.repeated import repeated_tokens
 from mha_viz.model import Model
 from mha_viz.tokens import Token
 from mha_viz.trace import Trace
@@ -36,7 +36,7 @@ def at(frame: pd.DataFrame, layer: int, head: int) -> pd.Series:
 
 
 def without_heads(model: Model, removed: tuple[tuple[int, ...], ...]) -> Model:
-    """A model of random weights that lacks some heads."""
+    """A model with random weights and some heads pruned."""
     torch.manual_seed(5)
     network = GPT2(replace(model.config, pruned_heads=removed)).eval().requires_grad_(False)
     return replace(model, network=network)
@@ -60,46 +60,6 @@ def on_prose(bundled: Model) -> pd.DataFrame:
     return measure(bundled, reference_texts()[0])
 
 
-# --- the tokens -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("period", "copies"), [TWICE, FOUR_TIMES])
-def test_random_tokens_repeat_exactly_and_are_ordinary(
-    bundled: Model, period: int, copies: int
-) -> None:
-    drawn = repeated_tokens(bundled, period, copies, seed=3)
-    once = drawn.ids[:period]
-    assert drawn.period == period
-    assert drawn.ids == once * copies
-    assert len(set(once)) == period, "no token twice within one copy"
-    assert all(token.kind == "text" and token.bytes for token in bundled.read(list(once)))
-
-
-def test_seeds_differ_and_each_draws_the_same_again(bundled: Model) -> None:
-    draws = [repeated_tokens(bundled, *TWICE, seed=seed).ids for seed in range(4)]
-    assert len(set(draws)) == 4
-    assert draws[2] == repeated_tokens(bundled, *TWICE, seed=2).ids
-
-
-def test_special_tokens_and_parts_of_characters_are_never_drawn(tiny: Model) -> None:
-    """Asked for all that there is: 300 ids, of which 128 are bytes beyond ASCII and one special."""
-    long = replace(tiny, network=GPT2(replace(tiny.config, n_positions=1024)))
-    drawn = repeated_tokens(long, 1000, 1, seed=0)
-    assert drawn.period == 300 - 128 - 1
-    assert all(token.kind == "text" for token in tiny.read(list(drawn.ids)))
-
-
-def test_a_model_of_few_positions_gets_a_shorter_period(tiny: Model) -> None:
-    assert tiny.config.n_positions == 64
-    assert repeated_tokens(tiny, *TWICE, seed=0).period == 32
-    assert repeated_tokens(tiny, *FOUR_TIMES, seed=0).period == 16
-    with pytest.raises(ShapeError, match="period = 0"):
-        repeated_tokens(tiny, 0, 2, seed=0)
-
-
-# --- the table ------------------------------------------------------------------------------------
-
-
 def test_a_row_a_head_and_an_interval_beside_each_measure(on_random_tokens: pd.DataFrame) -> None:
     frame = on_random_tokens
     columns = [f"{name}{end}" for name in MEASURES for end in ("", "_low", "_high")]
@@ -114,7 +74,7 @@ def test_a_row_a_head_and_an_interval_beside_each_measure(on_random_tokens: pd.D
         assert (frame[name] <= frame[f"{name}_high"]).all()
 
 
-def test_what_is_measured_on_one_text_has_no_interval(on_prose: pd.DataFrame) -> None:
+def test_measures_on_one_text_have_no_interval(on_prose: pd.DataFrame) -> None:
     for name in MEASURES:
         ends = on_prose[[f"{name}_low", f"{name}_high"]]
         assert (ends.notna() if name in ON_RANDOM_TOKENS else ends.isna()).all(axis=None), name
@@ -134,9 +94,10 @@ def test_the_interval_is_that_of_the_seeds(bundled: Model, on_random_tokens: pd.
         pattern = bundled.trace_ids(drawn.ids).pattern(3, 0).astype(float)
         found.append(sum(pattern[i, i - 63] for i in range(64, 128)) / 64)
     row = at(on_random_tokens, 3, 0)
-    half = 2.7764 * np.std(found, ddof=1) / math.sqrt(5)
-    assert row["induction"] == pytest.approx(np.mean(found), abs=1e-6)
-    assert row["induction_high"] - row["induction"] == pytest.approx(half, rel=1e-4)
+    mean, low, high = bounded_interval(np.array(found)[:, None])
+    assert row["induction"] == pytest.approx(np.mean(found), abs=1e-6) == mean
+    assert [row["induction_low"], row["induction_high"]] == pytest.approx([*low, *high], abs=1e-6)
+    assert row["induction_high"] <= 1
 
 
 def test_the_measures_of_a_text_are_those_of_its_patterns(
@@ -161,6 +122,24 @@ def test_special_tokens_count_neither_as_queries_nor_for_confidence(bundled: Mod
         rows = trace.pattern(layer, head).astype(float)[words[1:]]
         assert scores["first_token"][layer, head] == pytest.approx(rows[:, 0].mean())
         assert scores["confidence"][layer, head] == pytest.approx(rows[:, words].max(1).mean())
+
+
+SPECIAL_TEXT = "<|endoftext|>The king gave the ring.<|endoftext|>The queen gave"
+
+
+def test_the_summary_of_a_head_is_its_profile_with_special_tokens_too(bundled: Model) -> None:
+    """The Attention page and the Heads page show the same numbers for a head."""
+    trace = bundled.trace(SPECIAL_TEXT)
+    scores = text_scores(trace)
+    queries = trace.text_queries
+    for layer, head in np.ndindex(trace.n_layers, trace.n_heads):
+        found = summary(trace.pattern(layer, head), queries)
+        assert found.previous_token == scores["previous_token"][layer, head]
+        assert found.first_token == scores["first_token"][layer, head]
+        assert found.itself == scores["self"][layer, head]
+        assert found.entropy == scores["entropy"][layer, head]
+        assert found.distance == scores["distance"][layer, head]
+    assert scores["previous_token"][0, 1] == pytest.approx(0.951, abs=5e-4)
 
 
 def test_weight_on_a_special_token_is_no_confidence() -> None:
@@ -204,31 +183,18 @@ def test_every_step_is_reported_and_may_stop(tiny: Model) -> None:
         measure(tiny, seeds=1, on_step=stop)
 
 
-def test_inputs_that_cannot_be_measured_are_refused(tiny: Model) -> None:
+def test_inputs_that_cannot_be_measured_are_rejected(tiny: Model) -> None:
     with pytest.raises(TextError, match="empty"):
         measure(tiny, "")
     with pytest.raises(ShapeError, match="seeds = 0"):
         measure(tiny, seeds=0)
 
 
-def test_measuring_changes_nothing_and_gives_the_same_twice(tiny: Model) -> None:
+def test_measuring_changes_nothing_and_is_reproducible(tiny: Model) -> None:
     before = copy.deepcopy(tiny.network.state_dict())
     pd.testing.assert_frame_equal(measure(tiny, TEXTS[1]), measure(tiny, TEXTS[1]))
     after = tiny.network.state_dict()
     assert all(torch.equal(before[name], after[name]) for name in before)
-
-
-def test_every_measure_says_what_it_is() -> None:
-    for name, about in MEASURES.items():
-        assert about.title
-        assert about.formula
-        assert about.measured_on
-        assert about.exclusions
-        assert about.formula.count("{") == about.formula.count("}"), name
-    assert "parser" in NOT_MEASURED["syntactic"]
-
-
-# --- what is known of the bundled model: its card -------------------------------------------------
 
 
 @pytest.mark.parametrize(("head", "expected"), [(4, 0.99), (0, 0.95), (3, 0.93)])
@@ -258,24 +224,21 @@ def test_its_sink(on_prose: pd.DataFrame) -> None:
     assert row["first_token"] == on_prose["first_token"].max()
 
 
-# --- several texts --------------------------------------------------------------------------------
-
-
 def test_a_batch_is_the_mean_of_its_texts_one_by_one(bundled: Model) -> None:
     """Texts of other lengths beside it change nothing about a text: none is padded."""
     batches = list(measure_texts(bundled, TEXTS, seeds=2))
     assert [(batch.done, batch.total) for batch in batches] == [(1, 3), (2, 3), (3, 3)]
     alone = [measure(bundled, text, seeds=2) for text in TEXTS]
     pd.testing.assert_frame_equal(batches[0].frame, alone[0], check_exact=True)
+    last = batches[-1].frame
     for name in ("previous_token", "entropy", "confidence", "distance"):
         values = np.stack([frame[name].to_numpy() for frame in alone])
-        half = t_quantile(2) * values.std(axis=0, ddof=1) / math.sqrt(3)
-        last = batches[-1].frame
         np.testing.assert_allclose(last[name], values.mean(axis=0), rtol=0, atol=1e-12)
-        np.testing.assert_allclose(last[f"{name}_high"] - last[name], half, rtol=1e-6, atol=1e-12)
+        ends = (interval if name == "distance" else bounded_interval)(values)[1:]
+        np.testing.assert_allclose([last[f"{name}_low"], last[f"{name}_high"]], ends, atol=1e-12)
 
 
-def test_a_text_that_says_nothing_about_a_measure_is_no_zero(bundled: Model) -> None:
+def test_a_text_without_a_value_does_not_count_as_zero(bundled: Model) -> None:
     """One token has no query that counts."""
     *_, last = measure_texts(bundled, [" the", TEXTS[0]], seeds=1)
     alone = measure(bundled, TEXTS[0], seeds=1)
@@ -312,3 +275,17 @@ def test_the_measures_by_hand_agree_with_the_table(bundled: Model, on_prose: pd.
     assert row["rare_token"] == patterns.rare_token(
         patterns.targets(pattern), np.array(trace.token_ids)
     )
+
+
+def test_the_model_card_names_what_is_measured(bundled: Model) -> None:
+    """The induction and previous-token heads of the card are those of the Heads page."""
+    card = (BUNDLED / "README.md").read_text(encoding="utf-8")
+    frame = measure(bundled)
+    for column, line, n in (
+        ("induction", "Induction, on 64", 3),
+        ("previous_token", "on the same", 2),
+    ):
+        rows = frame.nlargest(n, column).to_dict("records")
+        said = ", ".join(f"L{r['layer']} H{r['head']} {r[column]:.2f}" for r in rows)
+        (written,) = [row for row in card.splitlines() if line in row]
+        assert f"| {said} |" in written

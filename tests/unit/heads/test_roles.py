@@ -43,7 +43,7 @@ def test_only_gpt2_small_has_roles(bundled: Model) -> None:
     assert roles_for(bundled.description, bundled.config) == {}
 
 
-def test_a_role_is_confirmed_by_the_whole_interval() -> None:
+def test_a_role_is_confirmed_only_by_the_full_interval() -> None:
     role = ROLES[5, 5]
     sure = check(role, frame_with(induction=0.93, induction_low=0.9, induction_high=0.96))
     assert (sure.confirmed, sure.value, sure.low, sure.high) == (True, 0.93, 0.9, 0.96)

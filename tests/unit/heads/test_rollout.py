@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from support.traces import sharp_trace, without
 
+from mha_viz.analysis.reference_texts import reference_texts
+from mha_viz.app.samples import SAMPLES
 from mha_viz.errors import HeadNotFound, ShapeError
 from mha_viz.heads.rollout import AGGREGATES, max_pattern, mean_pattern, rollout
 from mha_viz.heads.similarity import distances
@@ -65,14 +67,22 @@ def test_layers_are_multiplied_in_their_order() -> None:
 
 
 def test_under_a_causal_mask_rollout_drifts_to_the_first_token() -> None:
-    """Also where no head prefers it: all keys equal, so the first is only ever led to."""
+    """Even if no head prefers it: with equal weights, paths still lead to the first key."""
     trace = random_trace(12, 1, 64)
     flat = replace(trace, q=np.zeros_like(trace.q))
     shares = [rollout(flat, n)[-1, 0] for n in range(13)]
     assert all(np.diff(shares) > 0)
     assert shares[1] < 0.01
     assert shares[12] > 0.3
-    assert "tends to drift to position 0" in AGGREGATES["rollout"].limits
+    assert "mean weight on position 0 tends to grow" in AGGREGATES["rollout"].limits
+
+
+@pytest.mark.parametrize("text", [*SAMPLES.values(), "\n".join(reference_texts())[:3000]])
+def test_the_mean_weight_on_position_0_grows_with_every_layer(bundled: Model, text: str) -> None:
+    trace = bundled.trace(text)
+    weights = [rollout(trace, n)[1:, 0].mean() for n in range(trace.n_layers + 1)]
+    assert (np.diff(weights) > 0).all()
+    assert "the mean weight on position 0 tends to grow" in AGGREGATES["rollout"].limits
 
 
 def test_pruned_heads_do_not_count() -> None:
@@ -98,13 +108,13 @@ def test_no_more_than_a_few_patterns_exist_at_once() -> None:
         assert peak < 6 * pattern, "of 24 heads"
 
 
-def test_layers_are_reported_as_they_are_done_and_others_refused() -> None:
+def test_layers_are_reported_as_they_are_done_and_others_rejected() -> None:
     trace = random_trace(3, 2, 4)
     for merge in (rollout, mean_pattern, max_pattern):
         reported: list[int] = []
         merge(trace, on_layer=reported.append)
         assert reported == [1, 2, 3]
-    with pytest.raises(HeadNotFound, match="Layer 3 is not in a test: layers count from 0 to 2"):
+    with pytest.raises(HeadNotFound, match="Layer 3 is not in a test, which has layers 0 to 2"):
         mean_pattern(trace, 3)
     with pytest.raises(ShapeError, match="n_layers = 4"):
         rollout(trace, 4)

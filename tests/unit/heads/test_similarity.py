@@ -21,8 +21,8 @@ def test_a_distance_is_the_share_of_weight_that_moved() -> None:
         pattern_distance(a, b[:2, :2])
 
 
-def test_heads_are_found_by_how_much_they_overlap() -> None:
-    """Of four heads, one looks where this one does, one on half of the queries, one never."""
+def test_similar_heads_are_those_that_overlap_most() -> None:
+    """Three other heads: one looks where this one does, one on half of the queries, one never."""
     this, half, never = [0, 0, 1, 2, 3], [0, 0, 1, 3, 4], [0, 1, 2, 3, 4]
     trace = sharp_trace([[this, never], [half, this]])
     found = distances(trace, 0, 0)
@@ -35,6 +35,15 @@ def test_heads_are_found_by_how_much_they_overlap() -> None:
     assert [at[:2] for at in similar_heads(distances(removed, 0, 0), 0, 0)] == [(1, 0), (0, 1)]
     with pytest.raises(HeadNotFound, match="has been pruned"):
         distances(removed, 1, 1)
+
+
+def test_queries_that_are_special_tokens_do_not_count(bundled: Model) -> None:
+    trace = bundled.trace("The king gave the ring.<|endoftext|>The queen gave")
+    (special,) = (n for n, token in enumerate(trace.details) if token.kind == "special")
+    rows = [n for n in range(1, trace.n_tokens) if n != special]
+    a, b = trace.pattern(0, 1)[rows], trace.pattern(2, 5)[rows]
+    expected = np.abs(a - b).sum(axis=1).mean() / 2
+    assert distances(trace, 0, 1)[2, 5] == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_induction_heads_of_the_bundled_model_are_similar(bundled: Model) -> None:

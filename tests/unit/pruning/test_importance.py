@@ -1,35 +1,23 @@
-"""Estimates of importance, against differences, autograd and loops; intervals and ranks."""
+"""Estimates of importance, against differences, autograd and loops."""
 
 import copy
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from support.models import some_ids, trace_of
-from support.pruning import HEADS, IDS, OTHER_IDS, H, L, model_of
-from tokenizers import Tokenizer
+from support.pruning import HEADS, IDS, OTHER_IDS, H, L
 from torch.nn import functional as F
 
 from mha_viz import pruning
-from mha_viz.errors import ShapeError
+from mha_viz.analysis.logit_attribution import value_norms
 from mha_viz.model import Model
 from mha_viz.pruning import Pass, gradient_importance, passes
-from mha_viz.pruning.estimates import ranks, t_quantile
-
-
-@pytest.fixture
-def model(gpt2: Callable[..., Any], tokenizer: Tokenizer) -> Model:
-    return model_of(gpt2(5), tokenizer)
 
 
 def loss_under(model: Model, ids: list[int], gate: torch.Tensor) -> torch.Tensor:
     logits = model.network(torch.tensor([ids]), head_gate=gate)[0]
     return F.cross_entropy(logits[:-1], torch.tensor(ids[1:]))
-
-
-# --- the gradient ---------------------------------------------------------------------------------
 
 
 def test_the_gradient_is_that_of_small_steps(model: Model):
@@ -63,7 +51,9 @@ def test_of_several_texts_the_absolute_value_comes_first(model: Model):
         gate = torch.ones(L, H, requires_grad=True)
         signed.append(torch.autograd.grad(loss_under(model, ids, gate), gate)[0].numpy())
     found = gradient_importance(model, texts)
-    np.testing.assert_allclose(found, np.abs(signed).mean(0), atol=1e-6)
+    weights = [len(ids) - 1 for ids in texts]  # every token counts the same
+    expected = np.average(np.abs(signed), axis=0, weights=weights)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
     assert np.abs(found - np.abs(np.mean(signed, axis=0))).max() > 1e-3, "signs differ"
 
 
@@ -87,7 +77,7 @@ def test_the_gradient_towards_a_replacement_is_that_of_small_steps(model: Model)
     assert np.abs(found - gradient_importance(model, IDS)).max() > 1e-2
 
 
-def test_the_gradient_works_where_nobody_wants_one(model: Model):
+def test_the_gradient_works_inside_no_grad_and_inference_mode(model: Model):
     expected = gradient_importance(model, IDS)
     with torch.inference_mode():
         replacement = pruning.make_replacement(model, "mean", 24, [OTHER_IDS])
@@ -104,9 +94,6 @@ def test_ablated_heads_have_no_gradient(model: Model):
     assert np.argwhere(np.isnan(found)).tolist() == [[0, 1], [1, 3]]
     normal = gradient_importance(model, IDS, gate=gate, normalize=True)
     np.testing.assert_allclose(np.nansum(normal**2, axis=1), 1.0, atol=1e-9)
-
-
-# --- values and patterns --------------------------------------------------------------------------
 
 
 def test_values_and_confidence_equal_loops_over_a_trace(model: Model):
@@ -141,63 +128,20 @@ def test_random_scores_are_seeded(model: Model):
     assert pruning.removal_order(a) != pruning.removal_order(b)
 
 
-# --- intervals and ranks --------------------------------------------------------------------------
-
-
-def test_an_estimate_grows_text_by_text(model: Model):
-    texts = [IDS, OTHER_IDS, some_ids(30, 300, 9)[0].tolist()]
-    each = [pruning.ablate_each_head(model, text) for text in texts]
-    found = list(pruning.over_texts(lambda text: pruning.ablate_each_head(model, text), texts))
-    assert [one.n for one in found] == [1, 2, 3]
-    assert np.isnan(found[0].half_width).all()
-    np.testing.assert_allclose(found[2].mean, np.mean(each, axis=0), atol=1e-12)
-    error = np.std(each, axis=0, ddof=1) / 3**0.5
-    np.testing.assert_allclose(found[2].high - found[2].mean, 4.302653 * error, rtol=1e-5)
-    np.testing.assert_allclose(found[2].mean - found[2].low, 4.302653 * error, rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("degrees", "expected"),
-    [(1, 12.7062), (2, 4.30265), (4, 2.77645), (9, 2.26216), (23, 2.06866), (10**5, 1.95999)],
-)
-def test_the_quantiles_are_those_of_the_tables(degrees: int, expected: float):
-    assert t_quantile(degrees) == pytest.approx(expected, rel=1e-5)
-
-
-def test_an_interval_holds_the_mean_as_often_as_it_says():
-    rng = np.random.default_rng(0)
-    hits = 0
-    for _ in range(2000):
-        one = pruning.estimate(list(rng.normal(2.0, 1.0, (5, 1))))
-        hits += bool(one.low[0] <= 2.0 <= one.high[0])
-    assert hits / 2000 == pytest.approx(0.95, abs=0.02)  # four standard errors
-
-
-def test_ranks_share_what_is_equal():
-    values = np.array([3.0, 1.0, 3.0, 2.0, 3.0, 1.0])
-    expected = [sum(v < x for v in values) + (sum(v == x for v in values) - 1) / 2 for x in values]
-    assert ranks(values).tolist() == expected
-
-
-def test_rank_correlation():
-    rng = np.random.default_rng(1)
-    a, b = rng.random((4, 6)), rng.random((4, 6))
-    d = ranks(a.ravel()) - ranks(b.ravel())
-    expected = 1 - 6 * (d**2).sum() / (24 * (24**2 - 1))  # Spearman's own form, without ties
-    assert pruning.rank_correlation(a, b) == pytest.approx(expected, abs=1e-12)
-    assert pruning.rank_correlation(a, np.exp(a)) == pytest.approx(1.0)
-    assert pruning.rank_correlation(a, -a) == pytest.approx(-1.0)
-    tied = np.round(a, 1)
-    expected = np.corrcoef(ranks(tied.ravel()), ranks(b.ravel()))[0, 1]
-    assert pruning.rank_correlation(tied, b) == pytest.approx(expected, abs=1e-12)
-
-
-def test_what_cannot_be_ranked():
-    a = np.array([[1.0, 2.0, np.nan, 4.0]])
-    assert pruning.rank_correlation(a, np.array([[3.0, 1.0, 9.0, 0.0]])) == pytest.approx(-1.0)
-    assert np.isnan(pruning.rank_correlation(a, np.ones((1, 4))))
-    assert np.isnan(pruning.rank_correlation(a, np.full((1, 4), np.nan)))
-    with pytest.raises(ShapeError, match=r"\[1, 4\] and \[4\]"):
-        pruning.rank_correlation(a, a[0])
-    with pytest.raises(ShapeError, match="degrees = 0"):
-        t_quantile(0)
+def test_queries_that_are_special_tokens_do_not_count(bundled: Model):
+    text = "The king gave the ring.<|endoftext|>The queen gave"
+    trace = bundled.trace(text)
+    rows = [n for n in trace.text_queries if n > 0]
+    assert len(rows) == trace.n_tokens - 2
+    found = pruning.value_importance(bundled, text)
+    norms = value_norms(bundled, trace, 2, 5)
+    assert found[2, 5] == pytest.approx((trace.pattern(2, 5)[rows] @ norms).mean(), abs=1e-5)
+    whole = Pass.of(bundled, text)
+    ablated = whole.without([(0, 1)])
+    a, b = (
+        passes.pattern_and_values(bundled.network.blocks[2], one.resid[2])[0][5]
+        for one in (whole, ablated)
+    )
+    expected = float((a - b).abs()[rows].sum(-1).mean() / 2)
+    change = pruning.pattern_change(whole, ablated, trace.text_queries)
+    assert change[2, 5] == pytest.approx(expected, abs=1e-6)
