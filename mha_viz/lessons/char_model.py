@@ -207,7 +207,7 @@ def side_by_side(
 ) -> Iterator[tuple[int, Progress]]:
     """Interleaves several training runs and yields (index, Progress).
 
-    All need the same number of steps and the same context.
+    All settings need the same number of steps and the same context.
     """
     corpus = text if isinstance(text, Corpus) else read_corpus(text, settings[0].context)
     trainings = [train(s, corpus) for s in settings]
@@ -223,7 +223,7 @@ def batches(ids: Tensor, settings: Settings, n: int, generator: torch.Generator)
 
 
 def train_step(model: CharModel, optimizer: torch.optim.Optimizer, batch: Tensor) -> float:
-    """One step on windows `[B, T + 1]`; returns their loss before the step."""
+    """Takes one step on windows `[B, T + 1]`; returns their loss before the step."""
     loss = _loss(model, batch)
     torch.autograd.backward(loss)
     optimizer.step()
@@ -233,14 +233,20 @@ def train_step(model: CharModel, optimizer: torch.optim.Optimizer, batch: Tensor
 
 @torch.no_grad()
 def validation_loss(model: CharModel, ids: Tensor, context: int) -> float:
-    """The mean loss on VALIDATION_WINDOWS windows of the ids, the same at every call."""
-    windows = ids.unfold(0, context + 1, 1)
-    if len(windows) > VALIDATION_WINDOWS:
-        generator = torch.Generator().manual_seed(0)
-        windows = windows[torch.randint(len(windows), (VALIDATION_WINDOWS,), generator=generator)]
+    """The mean loss on the windows of `validation_windows`."""
+    windows = validation_windows(ids, context)
     # In batches: with thousands of characters, the logits of all windows would take gigabytes.
     sums = [_loss(model, batch).item() * len(batch) for batch in torch.split(windows, 256)]
     return sum(sums) / len(windows)
+
+
+def validation_windows(ids: Tensor, context: int) -> Tensor:
+    """At most VALIDATION_WINDOWS windows of the ids, `[n, T + 1]`, the same ones at every call."""
+    windows = ids.unfold(0, context + 1, 1)
+    if len(windows) <= VALIDATION_WINDOWS:
+        return windows
+    generator = torch.Generator().manual_seed(0)
+    return windows[torch.randint(len(windows), (VALIDATION_WINDOWS,), generator=generator)]
 
 
 @contextmanager

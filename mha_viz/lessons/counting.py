@@ -45,6 +45,16 @@ class Flops:
     output: int  # merged z to the output, through W_O
 
     @property
+    def linear(self) -> int:
+        """The projections and the output: they grow with T."""
+        return self.projection + self.output
+
+    @property
+    def quadratic(self) -> int:
+        """Scores, softmax and weighted sum: they grow with T_q times T_k."""
+        return self.scores + self.softmax + self.weighted_sum
+
+    @property
     def matmul(self) -> int:
         """The matrix products alone: the same for every H = G, given T, C and H d_h = C."""
         return self.projection + self.scores + self.weighted_sum + self.output
@@ -104,6 +114,46 @@ def attention_flops(
     )
 
 
+def crossover(
+    d_model: int, n_heads: int, *, n_kv_heads: int | None = None, d_head: int | None = None
+) -> float:
+    """The T from which on the T^2 terms of a layer outweigh its projections, in FLOPs.
+
+    4 C d_h T (H + G) = (4 d_h + 6) H T^2, so T = 4 C d_h (H + G) / (H (4 d_h + 6)): a little less
+    than 2 C for G = H. Raises ShapeError if the heads do not fit the layer.
+    """
+    one = attention_flops(1, d_model, n_heads, n_kv_heads=n_kv_heads, d_head=d_head)
+    return one.linear / one.quadratic
+
+
+@dataclass(frozen=True, slots=True)
+class LayerBytes:
+    """The bytes of one layer for one sequence of T positions."""
+
+    weights: int  # all parameters
+    activations: int  # x, q, k, v, z and the output
+    cache: int  # k and v, kept while a text is generated
+    scores: int  # one [H, T, T] matrix in float32; explicit attention holds up to three
+
+
+def layer_bytes(
+    T: int, d_model: int, n_heads: int, *, n_kv_heads: int | None = None, bytes_per_value: int = 4
+) -> LayerBytes:
+    """What a layer keeps in memory; `bytes_per_value` is that of everything but the scores.
+
+    Raises ShapeError if the heads do not fit the layer.
+    """
+    G, d_h = _widths(d_model, n_heads, n_kv_heads, None)
+    parameters = attention_parameters(d_model, n_heads, n_kv_heads=G).total
+    values = 2 * d_model + 2 * (n_heads + G) * d_h  # x and out; q and z, k and v
+    return LayerBytes(
+        weights=parameters * bytes_per_value,
+        activations=T * values * bytes_per_value,
+        cache=kv_cache_bytes(1, G, d_h, n_tokens=T, bytes_per_value=bytes_per_value),
+        scores=n_heads * T * T * 4,
+    )
+
+
 def kv_cache_bytes(
     n_layers: int, n_kv_heads: int, d_head: int, *, n_tokens: int = 1, bytes_per_value: int = 2
 ) -> int:
@@ -118,7 +168,7 @@ def kv_cache_bytes(
 
 @dataclass(frozen=True, slots=True)
 class ModelSize:
-    """The published sizes of a model that its attention depends on, and their source."""
+    """The published sizes of a model that matter for its attention, and their source."""
 
     name: str
     n_layers: int

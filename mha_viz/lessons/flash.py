@@ -1,4 +1,4 @@
-"""FlashAttention's algorithm in plain torch: softmax(q k^T) v without ever holding all of q k^T.
+"""FlashAttention's algorithm in plain torch: softmax(q k^T) v without storing all of q k^T.
 
 The scores are computed tile by tile. A block of queries keeps three running values: the maximum m
 and the sum l of its softmax so far, and the output o over the keys so far. A tile with larger
@@ -126,6 +126,41 @@ def online_softmax(
     new_total = rescaled + weights.sum(dim=-1)
     new_o = (rescaled[..., None] * o + weights @ v) / new_total[..., None]
     return new_m, new_total, new_o
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Values that one head moves between slow and fast memory, read or written."""
+
+    explicit: int
+    tiled: int
+
+
+def moved_values(T: int, d_head: int, *, block: int, causal: bool = True) -> Moved:
+    """What explicit attention and tiles move for T queries and T keys.
+
+    Explicit attention (Dao et al. 2022, algorithm 0) reads q and k and writes the scores, reads
+    them and writes the pattern, reads the pattern and v and writes z: 4 T d_h + 4 T^2. Tiles read
+    q and write z once, and read the keys and values once for each block of queries (Dao 2023,
+    algorithm 1); if `causal`, only those of tiles that are not skipped. Raises ShapeError for a
+    block below 1.
+    """
+    explicit = 4 * T * d_head + 4 * T * T
+    if block < 1:
+        raise ShapeError(f"block = {block}; a tile needs at least one query and one key.")
+    stops = (min(start + block, T) if causal else T for start in range(0, T, block))
+    return Moved(explicit, 2 * T * d_head + 2 * d_head * sum(stops))
+
+
+def fitting_block(fast_bytes: int, d_head: int, *, bytes_per_value: int = 2) -> int:
+    """The largest power of two b whose tile fits: q, k, v and z of b rows, and b x b scores.
+
+    It is at least 1, even where nothing fits.
+    """
+    block = 1
+    while (4 * 2 * block * d_head + (2 * block) ** 2) * bytes_per_value <= fast_bytes:
+        block *= 2
+    return block
 
 
 def _check(q: Tensor, k: Tensor, v: Tensor) -> None:

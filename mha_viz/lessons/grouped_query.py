@@ -50,7 +50,7 @@ def grouped(attention: MultiHeadAttention, n_kv_heads: int) -> MultiHeadAttentio
 
 
 def grouped_gpt2(network: N, n_kv_heads: int) -> N:
-    """The network with G key/value heads in every layer; it shares all other weights, uncopied.
+    """The network with G key/value heads in every layer; other weights are shared, not copied.
 
     Raises ShapeError if G does not divide H.
     """

@@ -1,58 +1,47 @@
-"""Several implementations of one attention layer: their error against the module, and their speed.
+"""One attention layer in seven forms: their code, and how far each is from the module.
 
-They are those of `reference.py`, `flash.py` and torch, run on the same input with the weights of
-the module.
+The forms are in `forms.py`. They run on the same input with the module's weights.
 """
 
-import inspect
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from mha_viz import reference
-from mha_viz.attention import MultiHeadAttention, causal_mask, head_width, merge_heads, repeat_heads
+from mha_viz.attention import MultiHeadAttention, causal_mask
 from mha_viz.callbacks import OnProgress
-from mha_viz.lessons import flash
-from mha_viz.lessons.walkthrough import random_layer
-from mha_viz.reference import head_by_head
+from mha_viz.lessons import forms
+from mha_viz.lessons.code_trace import Code, traced
+from mha_viz.lessons.plain_layer import PlainLayer, plain_layer
+
+M = TypeVar("M", bound=nn.Module)
 
 
 @dataclass(frozen=True, slots=True)
 class Implementation:
-    """One way to write the layer: what sets it apart, its code, and the code that runs it."""
+    """One form of the layer: its code, what is special, and where it does each step."""
 
     title: str
+    subtitle: str
     sentence: str
-    code: Callable[..., object]  # what a reader is shown
-    run: Callable[[MultiHeadAttention, Tensor], Tensor]
-    needs_all_heads: bool = False  # it cannot run a layer with pruned heads
-
-    @property
-    def source(self) -> str:
-        """The code as text."""
-        return inspect.cleandoc(inspect.getsource(self.code))
+    code: Code
+    run: Callable[[PlainLayer, Tensor], Tensor]  # the output [B, T, C], or several along axis 0
+    expressions: Mapping[str, str]  # step -> the expression in the code that does it
+    missing: Mapping[str, str] = field(default_factory=dict)  # step -> why it has none
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """An implementation and the largest absolute difference of its output from the module's."""
+    """An implementation, and how it ran."""
 
     implementation: Implementation
-    difference: float
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """The fused module and a loop over single heads, timed alternately."""
-
-    n_heads: int
-    fused_ms: float  # the shortest of several runs
-    loop_ms: float
-    difference: float  # the largest absolute difference of their outputs
+    difference: float  # the largest absolute difference of its output from the module's
+    shapes: Mapping[int, str]  # line of the code -> the shapes that it gave
 
 
 @torch.inference_mode()
@@ -64,39 +53,32 @@ def compare(
 ) -> tuple[Comparison, ...]:
     """Compares each implementation with `attention.explicit` on `x` `[B, T, C]`.
 
-    Skips those that need all heads where some are pruned.
-
     `on_progress` is called with the fraction done; an exception that it raises ends the comparison.
+    Raises ShapeError for heads that do not fit into C channels.
     """
     expected = attention.explicit(x).out
-    pruned = attention.n_heads * attention.d_head != attention.d_model
-    implementations = [i for i in IMPLEMENTATIONS if not (pruned and i.needs_all_heads)]
+    layer = plain_layer(attention)
     comparisons = []
-    for done, implementation in enumerate(implementations):
-        on_progress(done / len(implementations))
-        difference = (implementation.run(attention, x) - expected).abs().max()
-        comparisons.append(Comparison(implementation, float(difference)))
+    for done, implementation in enumerate(IMPLEMENTATIONS):
+        on_progress(done / len(IMPLEMENTATIONS))
+        out, lines = traced(forms, partial(implementation.run, layer, x))
+        difference = float((out - expected).abs().max())
+        comparisons.append(
+            Comparison(implementation, difference, implementation.code.results(lines))
+        )
     return tuple(comparisons)
 
 
 @torch.inference_mode()
-def benchmark(
-    d_model: int, T: int, head_counts: Sequence[int], *, repeats: int = 7
-) -> Iterator[Timing]:
-    """Times the fused module and a loop over heads on `[1, T, C]` for each number of heads.
-
-    Raises ShapeError for a number of heads that d_model does not divide into.
-    """
-    for n_heads in head_counts:
-        fused, x = random_layer(d_model, n_heads, 1, T)
-        loop = head_by_head(fused)
-        difference = float((fused(x) - loop(x)).abs().max())
-        fused_ms, loop_ms = [], []
-        for _ in range(repeats):  # alternately, so that a busy moment of the machine hits both
-            fused_ms.append(_milliseconds(fused, x))
-            loop_ms.append(_milliseconds(loop, x))
-        # The shortest run is the one that other processes disturbed least.
-        yield Timing(n_heads, min(fused_ms), min(loop_ms), difference)
+def parameters_seen(C: int, H: int) -> tuple[int, int]:
+    """What `parameters()` counts for heads in an nn.ModuleList, and in a Python list."""
+    with torch.device("meta"):
+        module = forms.HeadByHead(C, H)
+        heads = list(module.heads)
+        seen = sum(p.numel() for p in module.parameters())
+        del module.heads
+        module.__dict__["heads"] = heads
+    return seen, sum(p.numel() for p in module.parameters())
 
 
 @torch.inference_mode()
@@ -108,120 +90,234 @@ def toy_shapes(
     return [list(reference.SeparateProjections(d_in, d_out, n)(x).shape) for n in head_counts]
 
 
-def _milliseconds(module: nn.Module, x: Tensor) -> float:
-    start = time.perf_counter()
-    module(x)
-    return 1e3 * (time.perf_counter() - start)
+def with_weights(make: Callable[[], M], **weights: Tensor) -> M:
+    """A module with these weights, which are shared with the caller, in evaluation mode.
 
-
-def _loop_over_heads(attention: MultiHeadAttention, x: Tensor) -> Tensor:
-    out: Tensor = head_by_head(attention)(x)
-    return out
-
-
-def _function(attention: MultiHeadAttention, x: Tensor) -> Tensor:
-    q, k, v = attention.project(x)
-    H, T = attention.n_heads, x.shape[1]
-    q, k, v = (merge_heads(repeat_heads(heads, H)) for heads in (q, k, v))
-    # The function divides by √d_h; the model may have another scale.
-    q = q * (attention.scale * head_width(q.shape[-1], H) ** 0.5)
-    z = reference.multi_head_attention(q, k, v, H, causal_mask(T, T, x.device))
-    out: Tensor = attention.W_O(z)
-    return out
-
-
-def _numpy(attention: MultiHeadAttention, x: Tensor) -> Tensor:
-    W_QKV, b_QKV = (_array(tensor) for tensor in _plain_weights(attention))
-    W_O, b_O = _array(attention.W_O.weight), _array(attention.W_O.bias)
-    mask = reference.additive_mask(causal_mask(x.shape[1], x.shape[1]).numpy())
-    out, _ = reference.numpy_attention(_array(x), W_QKV, b_QKV, W_O, b_O, attention.n_heads, mask)
-    return torch.from_numpy(out).to(x)
-
-
-def _array(tensor: Tensor | None) -> Any:
-    """The numbers in float32, or None where there is no bias."""
-    return None if tensor is None else tensor.detach().float().cpu().numpy()
-
-
-def _tiles(attention: MultiHeadAttention, x: Tensor) -> Tensor:
-    q, k, v = attention.project(x)
-    k, v = (repeat_heads(heads, attention.n_heads) for heads in (k, v))
-    return attention.merge(flash.tiled_attention(q, k, v, block=16, scale=attention.scale))
-
-
-def _fused_kernel(attention: MultiHeadAttention, x: Tensor) -> Tensor:
-    out: Tensor = attention(x)
-    return out
-
-
-def _torch_module(attention: MultiHeadAttention, x: Tensor) -> Tensor:
-    W_QKV, b_QKV = _plain_weights(attention)
-    theirs = nn.MultiheadAttention(
-        attention.d_model, attention.n_heads, bias=b_QKV is not None, batch_first=True
-    )
-    state = {"in_proj_weight": W_QKV, "out_proj.weight": attention.W_O.weight}
-    if b_QKV is not None:
-        state |= {"in_proj_bias": b_QKV, "out_proj.bias": attention.W_O.bias}
-    theirs.load_state_dict(state)
-    masked = ~causal_mask(x.shape[1], x.shape[1], x.device)
-    out: Tensor = theirs.to(x).eval()(x, x, x, attn_mask=masked, need_weights=False)[0]
-    return out
-
-
-def _plain_weights(attention: MultiHeadAttention) -> tuple[Tensor, Tensor | None]:
-    """W_QKV and its bias for code that has no shared keys and that divides by √d_h.
-
-    A shared key/value head is repeated for each of its query heads; q is multiplied by the ratio of
-    the model's own scale to 1/√d_h.
+    In the names, two underscores stand for a dot.
     """
-    H, G, d_h = attention.n_heads, attention.n_kv_heads, attention.d_head
-    rows = torch.arange((H + 2 * G) * d_h)
-    kv_head = torch.arange(H) // (H // G)
-    kv_rows = rows[H * d_h :].view(2, G, d_h)[:, kv_head].flatten()
-    repeated = torch.cat([rows[: H * d_h], kv_rows])
-    factor = torch.ones(len(repeated), device=attention.W_QKV.weight.device)
-    factor[: H * d_h] = attention.scale * d_h**0.5
-    bias = attention.W_QKV.bias
-    weight = attention.W_QKV.weight[repeated] * factor[:, None]
-    return weight, None if bias is None else bias[repeated] * factor
+    with torch.device("meta"):
+        module = make().requires_grad_(False)
+    named = {name.replace("__", "."): weight for name, weight in weights.items()}
+    module.load_state_dict(named, assign=True)
+    return module.eval()
 
+
+def fused(layer: PlainLayer) -> forms.MultiHeadAttention:
+    """The fused form with the weights of a layer."""
+    return with_weights(
+        lambda: forms.MultiHeadAttention(layer.W_O.shape[0], layer.n_heads),
+        W_QKV__weight=layer.W_QKV, W_QKV__bias=layer.b_QKV,
+        W_O__weight=layer.W_O, W_O__bias=layer.b_O,
+    )  # fmt: skip
+
+
+def _fused(layer: PlainLayer, x: Tensor) -> Tensor:
+    out: Tensor = fused(layer)(x)
+    return out
+
+
+def _separate(layer: PlainLayer, x: Tensor) -> Tensor:
+    W_Q, W_K, W_V = layer.W_QKV.chunk(3)
+    b_Q, b_K, b_V = layer.b_QKV.chunk(3)
+    module = with_weights(
+        lambda: forms.SeparateProjections(x.shape[-1], layer.n_heads),
+        W_Q__weight=W_Q, W_K__weight=W_K, W_V__weight=W_V, W_O__weight=layer.W_O,
+        W_Q__bias=b_Q, W_K__bias=b_K, W_V__bias=b_V, W_O__bias=layer.b_O,
+    )  # fmt: skip
+    out: Tensor = module(x, causal_mask(x.shape[1], x.shape[1], x.device))
+    return out
+
+
+def _list(layer: PlainLayer, x: Tensor) -> Tensor:
+    C, H = x.shape[-1], layer.n_heads
+    weights, biases = layer.W_QKV.view(3, H, C // H, C), layer.b_QKV.view(3, H, C // H)
+    state = {
+        f"heads__{h}__W_{part}__{kind}": values[n, h]
+        for h in range(layer.n_heads)
+        for n, part in enumerate("QKV")
+        for kind, values in (("weight", weights), ("bias", biases))
+    }
+    module = with_weights(
+        lambda: forms.HeadByHead(x.shape[-1], layer.n_heads),
+        **state, W_O__weight=layer.W_O, W_O__bias=layer.b_O,
+    )  # fmt: skip
+    out: Tensor = module(x)
+    return out
+
+
+def _functions(layer: PlainLayer, x: Tensor) -> Tensor:
+    B, T, _ = x.shape
+    q, k, v = F.linear(x, layer.W_QKV, layer.b_QKV).tensor_split(3, dim=-1)
+    mask = causal_mask(T, T, x.device).expand(B, T, T)
+    z = forms.multi_head_attention(q, k, v, layer.n_heads, mask)
+    return F.linear(z, layer.W_O, layer.b_O)
+
+
+def _numpy(layer: PlainLayer, x: Tensor) -> Tensor:
+    tensors = (x, layer.W_QKV, layer.b_QKV, layer.W_O, layer.b_O)
+    x_, W_QKV, b_QKV, W_O, b_O = (t.detach().float().cpu().numpy() for t in tensors)
+    return torch.from_numpy(forms.numpy_attention(x_, W_QKV, b_QKV, W_O, b_O, layer.n_heads)).to(x)
+
+
+def _tiles(layer: PlainLayer, x: Tensor) -> Tensor:
+    qkv = F.linear(x, layer.W_QKV, layer.b_QKV).view(*x.shape[:2], 3, layer.n_heads, -1)
+    q, k, v = qkv.permute(2, 0, 3, 1, 4)
+    z = forms.tiled_attention(q, k, v)
+    return F.linear(z.transpose(1, 2).flatten(2), layer.W_O, layer.b_O)
+
+
+def _torch(layer: PlainLayer, x: Tensor) -> Tensor:
+    module = with_weights(
+        lambda: forms.WithFusedKernel(x.shape[-1], layer.n_heads),
+        W_QKV__weight=layer.W_QKV, W_QKV__bias=layer.b_QKV,
+        W_O__weight=layer.W_O, W_O__bias=layer.b_O,
+    )  # fmt: skip
+    weights = {
+        "in_proj_weight": layer.W_QKV, "in_proj_bias": layer.b_QKV,
+        "out_proj.weight": layer.W_O, "out_proj.bias": layer.b_O,
+    }  # fmt: skip
+    return torch.stack([module(x), forms.torch_module(x, weights, layer.n_heads)])
+
+
+def _code(*parts: Callable[..., Any]) -> Code:
+    return Code(parts)
+
+
+_MODULE = {
+    "x": "x.shape",
+    "q k v": "self.W_QKV(x)",
+    "split": "self.W_QKV(x).split(C, dim=-1)",
+    "view": "t.view(B, T, self.H, self.d_h)",
+    "transpose": "t.view(B, T, self.H, self.d_h).transpose(1, 2)",
+    "scores": "q @ k.transpose(-2, -1) / self.d_h**0.5",
+    "mask": "s.masked_fill(later, -torch.inf)",
+    "softmax": "self.dropout(s.softmax(dim=-1))",
+    "z": "w @ v",
+    "merge": "z.transpose(1, 2).reshape(B, T, C)",
+    "output": "self.W_O(z)",
+    "+ x": "resid + out",
+}
+_BLOCK = "The block adds x to what this code returns, as in the fused form."
+_GIVEN = "This code begins with q, k and v; they come from a product outside it."
+_OUTSIDE = "This code ends with z; W_O and the residual stream follow outside it."
+_SDPA = "F.scaled_dot_product_attention(q, k, v, is_causal=True)"
+_LOWEST = "torch.finfo(s.dtype).min"
 
 IMPLEMENTATIONS = (
     Implementation(
-        "Loop over heads",
-        "Each head has its own three projections; the outputs are concatenated and projected.",
-        reference.HeadByHead,
-        _loop_over_heads,
+        "fused",
+        "one product",
+        "One product makes q, k and v of all heads; “@” then runs all heads at once.",
+        _code(forms.MultiHeadAttention, forms.add_to_stream),
+        _fused,
+        _MODULE,
     ),
     Implementation(
-        "Function without weights",
-        "It takes q, k and v, already projected, and returns the merged heads.",
-        reference.multi_head_attention,
-        _function,
+        "separate + mask",
+        "W_Q W_K W_V W_O",
+        "W_Q, W_K and W_V are three matrices, and the caller passes the mask. So keys and values "
+        "can come from another text, and attention need not be causal.",
+        _code(forms.SeparateProjections),
+        _separate,
+        _MODULE
+        | {
+            "q k v": "self.W_Q(x)",
+            "split": "",
+            "view": "q.view(B, T, self.H, self.d_h)",
+            "transpose": "q.view(B, T, self.H, self.d_h).transpose(1, 2)",
+            "mask": f"s.masked_fill(~mask, {_LOWEST})",
+            "+ x": "",
+        },
+        {"split": "Three products give q, k and v; nothing is split.", "+ x": _BLOCK},
     ),
     Implementation(
-        "NumPy with einsum",
-        "The indices say which axes are summed; the mask is added to the scores.",
-        reference.numpy_attention,
+        "ModuleList",
+        "one head at a time",
+        "Each head is a module of its own, held in a list. This is closest to the formula, but "
+        "takes H times as many small products.",
+        _code(forms.Head, forms.HeadByHead),
+        _list,
+        {
+            "x": "x.shape",
+            "q k v": "self.W_Q(x)",
+            "scores": "q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5",
+            "mask": "s.masked_fill(later, -torch.inf)",
+            "softmax": "s.softmax(dim=-1)",
+            "z": "w @ v",
+            "merge": "torch.cat([head(x) for head in self.heads], dim=-1)",
+            "output": "self.W_O(z)",
+        },
+        dict.fromkeys(
+            ("split", "view", "transpose"),
+            "Each head has its own W_Q, W_K and W_V, so q is [B, T, d_h] from the start. The list "
+            "takes the place of the head axis.",
+        )
+        | {"+ x": _BLOCK},
+    ),
+    Implementation(
+        "split / merge",
+        "two functions",
+        "Three functions without weights; the mask is [B, T_q, T_k], one for each text, and "
+        "unsqueeze(1) inserts an axis of size 1 for the heads.",
+        _code(forms.split_heads, forms.merge_heads, forms.multi_head_attention),
+        _functions,
+        {
+            "view": "t.view(B, T, H, C // H)",
+            "transpose": "t.view(B, T, H, C // H).transpose(1, 2)",
+            "scores": "q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5",
+            "mask": f"s.masked_fill(~allowed, {_LOWEST})",
+            "softmax": "s.softmax(dim=-1)",
+            "z": "w @ v",
+            "merge": "z.transpose(1, 2).reshape(B, T, H * d_h)",
+        },
+        dict.fromkeys(("x", "q k v", "split"), _GIVEN) | dict.fromkeys(("output", "+ x"), _OUTSIDE),
+    ),
+    Implementation(
+        "NumPy",
+        "einsum",
+        "einsum names the axes: a letter that is missing after the arrow is summed over, so no "
+        "axis has to be moved by hand.",
+        _code(forms.numpy_attention),
         _numpy,
+        {
+            "x": "x.shape",
+            "q k v": 'np.einsum("btc,nhic->nbhti", x, W)',
+            "split": "W_QKV.reshape(3, H, C // H, C)",
+            "view": "W_QKV.reshape(3, H, C // H, C)",
+            "transpose": 'np.einsum("btc,nhic->nbhti", x, W)',
+            "scores": 'np.einsum("bhti,bhsi->bhts", q, k) / (C // H) ** 0.5',
+            "mask": "np.where(np.tri(T, dtype=bool), s, -np.inf)",
+            "softmax": "e / e.sum(axis=-1, keepdims=True)",
+            "z": 'np.einsum("bhts,bhsi->bthi", w, v)',
+            "merge": "z.reshape(B, T, C)",
+            "output": "z.reshape(B, T, C) @ W_O.T + b_O",
+        },
+        {"+ x": _BLOCK},
     ),
     Implementation(
-        "In tiles",
-        "It never holds more than one tile of scores, like FlashAttention.",
-        flash.tiled_attention,
+        "tiles",
+        "never all of [T, T]",
+        "It never holds more than 16 × 16 scores of a head; a running maximum and a running sum "
+        "make the softmax exact, as in FlashAttention.",
+        _code(forms.tiled_attention),
         _tiles,
+        {
+            "scores": "q_i @ k[..., j : j + block, :].mT / d_h**0.5",
+            "mask": "s.masked_fill(later, -torch.inf)",
+            "softmax": "torch.exp(s - m)",
+            "z": "shrink * sum_i + e @ v[..., j : j + block, :]",
+        },
+        dict.fromkeys(("x", "q k v", "split", "view", "transpose"), _GIVEN)
+        | dict.fromkeys(("merge", "output", "+ x"), _OUTSIDE),
     ),
     Implementation(
-        "torch's fused kernel",
-        "The module itself uses this kernel whenever the pattern is not needed.",
-        MultiHeadAttention.attend,
-        _fused_kernel,
-    ),
-    Implementation(
-        "torch.nn.MultiheadAttention",
-        "The module that comes with torch, with the same weights.",
-        _torch_module,
-        _torch_module,
-        needs_all_heads=True,
+        "torch",
+        "fused kernel",
+        "torch's kernel makes z of q, k and v without keeping the pattern; nn.MultiheadAttention "
+        "is the whole layer, and its mask is True where a query may not look.",
+        _code(forms.WithFusedKernel, forms.torch_module),
+        _torch,
+        _MODULE | dict.fromkeys(("scores", "mask", "softmax", "z"), _SDPA) | {"+ x": ""},
+        {"+ x": _BLOCK},
     ),
 )

@@ -1,6 +1,6 @@
 """Peak memory of attention, measured: explicit attention and the fused kernel.
 
-torch's profiler records every block of memory that a thread allocates or frees, also inside a
+torch's profiler records every block of memory that a thread allocates or frees, even inside a
 kernel. The largest running sum is the peak. Memory that was allocated before the call, such as its
 inputs, is not counted.
 
@@ -58,7 +58,7 @@ def attention_memory(
 
 
 def peak_bytes(calls: Iterable[Callable[[], object]]) -> list[int]:
-    """The peak CPU memory of each call, its result included.
+    """The peak CPU memory of each call in bytes, including its result.
 
     Allocations of other threads are not counted.
     """

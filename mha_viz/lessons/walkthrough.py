@@ -1,20 +1,25 @@
 """One attention layer step by step: the tensor of each step, its memory layout and its FLOPs.
 
 The steps are those of `attention.MultiHeadAttention`, run one at a time so that each tensor can be
-shown. The line of code of a step is read from attention.py.
+shown, and the residual stream after it. The line of code of a step is read from the source.
 """
 
 import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
 
 import torch
 from torch import Tensor
 
-from mha_viz import attention as source
+from mha_viz import attention as attention_source
+from mha_viz import network as network_source
 from mha_viz.attention import MultiHeadAttention, causal_mask, repeat_heads
 from mha_viz.lessons.counting import SOFTMAX_FLOPS
+from mha_viz.network import Network
+
+SOURCES = {"attention": attention_source, "network": network_source}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +31,14 @@ class Lesson:
     axes: tuple[str, ...]
     sentence: str
     formula: str
-    code: str  # part of the line of attention.py that does it
+    code: str  # part of the line that does it
     by_head: bool = True  # whether each value belongs to one head
+    module: str = "attention"  # of the package, which has the line
 
 
 LESSONS: tuple[Lesson, ...] = (
     Lesson(
-        "input",
+        "x",
         "Input",
         ("B", "T", "C"),
         "One vector of C values for each of T positions. No head owns any of them yet.",
@@ -41,7 +47,7 @@ LESSONS: tuple[Lesson, ...] = (
         by_head=False,
     ),
     Lesson(
-        "project",
+        "q k v",
         "One fused projection",
         ("B", "T", "3C"),
         "One matrix product makes q, k and v of all heads. A loop over heads would compute the "
@@ -54,7 +60,7 @@ LESSONS: tuple[Lesson, ...] = (
         "Split",
         ("B", "T", "C"),
         "The columns are split into q, k and v. Nothing is copied: each is a view of the same "
-        "memory. The picture shows q.",
+        "memory. From here on, the pictures show q.",
         r"[\,q \mid k \mid v\,]",
         "q, k, v = self.W_QKV(x)",
     ),
@@ -62,8 +68,8 @@ LESSONS: tuple[Lesson, ...] = (
         "view",
         "View as heads",
         ("B", "T", "H", "d_h"),
-        "The C columns are indexed as H blocks of d_h columns, one block per head. Only the shape "
-        "changes, not the memory.",
+        "The C columns are indexed as H blocks of d_h columns, one block per head: column "
+        "c = d_h h + i. Only the shape changes, not the memory.",
         r"C = H \cdot d_h",
         "return x.view(B, T, n_heads, d_head)",
     ),
@@ -80,16 +86,9 @@ LESSONS: tuple[Lesson, ...] = (
         "scores",
         "Query times key",
         ("B", "H", "T", "T"),
-        "In each head, every query meets every key: a dot product over d_h values.",
-        r"q_h\,k_h^{\top}",
-        "return (q.to(dtype) @ k.to(dtype)",
-    ),
-    Lesson(
-        "scale",
-        "Scale",
-        ("B", "H", "T", "T"),
-        "The standard deviation of a dot product grows like √d_h; dividing by √d_h keeps the "
-        "softmax from putting all its weight on one key.",
+        "In each head, every query is compared with every key: a dot product over d_h values. Its "
+        "standard deviation grows like √d_h; dividing by √d_h keeps the softmax from giving the "
+        "largest score of a row too much weight.",
         r"\frac{q_h k_h^{\top}}{\sqrt{d_h}}",
         "return (q.to(dtype) @ k.to(dtype)",
     ),
@@ -111,7 +110,7 @@ LESSONS: tuple[Lesson, ...] = (
         "return scores.masked_fill(~allowed, lowest)",
     ),
     Lesson(
-        "weighted sum",
+        "z",
         "Weighted sum of values",
         ("B", "H", "T", "d_h"),
         "Each position sums the value vectors of the positions it looks at, weighted by its row "
@@ -120,20 +119,12 @@ LESSONS: tuple[Lesson, ...] = (
         "z = kept.to(v.dtype) @ repeat_heads(v",
     ),
     Lesson(
-        "transpose back",
-        "Transpose back",
-        ("B", "T", "H", "d_h"),
-        "The position axis comes first again. The heads of a position are next to each other in "
-        "the tensor, but not yet in memory.",
-        r"[B, H, T, d_h] \to [B, T, H, d_h]",
-        "return z.transpose(1, 2).reshape(",
-    ),
-    Lesson(
         "merge",
         "Merge",
         ("B", "T", "C"),
-        "The H blocks of a position become one row of C values. A view of transposed memory is "
-        "rarely possible, so reshape makes a copy where it must.",
+        "The position axis comes first again, and the H blocks of a position become one row of C "
+        "values. A view of transposed memory is rarely possible, so reshape makes a copy where it "
+        "must.",
         r"[\,z_0 \mid z_1 \mid \dots \mid z_{H-1}\,]",
         "return z.transpose(1, 2).reshape(",
     ),
@@ -146,6 +137,17 @@ LESSONS: tuple[Lesson, ...] = (
         r"[\,z_0 \mid \dots \mid z_{H-1}\,]\,W_O + b_O",
         "self.W_O(merge_heads(z))",
         by_head=False,
+    ),
+    Lesson(
+        "+ x",
+        "Residual stream",
+        ("B", "T", "C"),
+        "The layer adds its output to the residual stream, from which x was read through a "
+        "LayerNorm. A random layer has no LayerNorm: there, the stream is x itself.",
+        r"\mathrm{resid} + \mathrm{output}",
+        "resid_mid = resid + attn_out",
+        by_head=False,
+        module="network",
     ),
 )
 
@@ -166,7 +168,7 @@ class Step:
 
     @property
     def strides(self) -> list[int]:
-        """For each axis, how many elements further in memory its next index is."""
+        """For each axis, the number of elements in memory from one index to the next."""
         return list(self.tensor.stride())
 
     @property
@@ -181,18 +183,26 @@ class Step:
 
 
 @torch.inference_mode()
-def walk(attention: MultiHeadAttention, x: Tensor) -> tuple[Step, ...]:
+def walk(attention: MultiHeadAttention, x: Tensor, resid: Tensor | None = None) -> tuple[Step, ...]:
     """Every step of the layer on `x` `[B, T, C]`, in the order of LESSONS.
 
-    The last tensor equals `attention(x)`. Masked scores are -inf.
+    The last tensor is `resid + attention(x)`; `resid` `[B, T, C]` is x itself by default. Masked
+    scores are -inf.
     """
     steps = []
     previous: Tensor | None = None
-    for lesson, (tensor, flops) in zip(LESSONS, _tensors(attention, x), strict=True):
+    for lesson, (tensor, flops) in zip(LESSONS, _tensors(attention, x, resid), strict=True):
         copied = previous is None or not _same_storage(previous, tensor)
         steps.append(Step(lesson, tensor, flops, copied))
         previous = tensor
     return tuple(steps)
+
+
+@torch.inference_mode()
+def layer_input(network: Network, ids: Tensor, layer: int) -> tuple[Tensor, Tensor]:
+    """The residual stream before a layer, and what its attention reads; each `[B, T, C]`."""
+    resid = next(islice(network.residuals(ids), layer, None))
+    return resid, network.blocks[layer].attention_input(resid)
 
 
 def random_layer(
@@ -200,7 +210,7 @@ def random_layer(
 ) -> tuple[MultiHeadAttention, Tensor]:
     """A layer with seeded random weights and an input `[B, T, C]` for it.
 
-    Raises ShapeError if d_model does not divide into n_heads.
+    Raises ShapeError if n_heads does not divide d_model.
     """
     attention = MultiHeadAttention(d_model, n_heads).requires_grad_(False)
     generator = torch.Generator().manual_seed(seed)
@@ -217,13 +227,15 @@ def owners(attention: MultiHeadAttention, step: Step, heads: Sequence[int]) -> t
     """
     if not step.lesson.by_head:
         return ()
-    if step.lesson.name != "project":
+    if step.lesson.name != "q k v":
         return tuple(heads)
     kv_heads = tuple(heads[:: attention.n_heads // attention.n_kv_heads])
     return tuple(heads) + 2 * kv_heads
 
 
-def _tensors(attention: MultiHeadAttention, x: Tensor) -> Iterator[tuple[Tensor, int]]:
+def _tensors(
+    attention: MultiHeadAttention, x: Tensor, resid: Tensor | None
+) -> Iterator[tuple[Tensor, int]]:
     """The tensor and the FLOPs of every step."""
     B, T, C = x.shape
     H, G, d_h = attention.n_heads, attention.n_kv_heads, attention.d_head
@@ -238,10 +250,8 @@ def _tensors(attention: MultiHeadAttention, x: Tensor) -> Iterator[tuple[Tensor,
     q, k, v = (heads.transpose(1, 2) for heads in (q, k, v))
     k, v = repeat_heads(k, H), repeat_heads(v, H)
     yield q, 0
-    dot_products = q @ k.transpose(-2, -1)
-    yield dot_products, 2 * pairs * d_h
-    scores = dot_products * attention.scale
-    yield scores, pairs
+    scores = q @ k.transpose(-2, -1) * attention.scale
+    yield scores, 2 * pairs * d_h + pairs
     allowed = causal_mask(T, T, x.device) if attention.causal else torch.ones_like(scores).bool()
     masked = scores.masked_fill(~allowed, -torch.inf)
     yield masked, 0
@@ -249,11 +259,11 @@ def _tensors(attention: MultiHeadAttention, x: Tensor) -> Iterator[tuple[Tensor,
     yield pattern, (SOFTMAX_FLOPS - 1) * pairs  # SOFTMAX_FLOPS includes the scale, counted above
     z = pattern @ v
     yield z, 2 * pairs * d_h
-    z = z.transpose(1, 2)
-    yield z, 0
-    merged = z.reshape(B, T, H * d_h)
+    merged = z.transpose(1, 2).reshape(B, T, H * d_h)
     yield merged, 0
-    yield attention.W_O(merged), 2 * B * T * H * d_h * C
+    output = attention.W_O(merged)
+    yield output, 2 * B * T * H * d_h * C
+    yield (x if resid is None else resid) + output, B * T * C
 
 
 def _same_storage(a: Tensor, b: Tensor) -> bool:
@@ -261,12 +271,13 @@ def _same_storage(a: Tensor, b: Tensor) -> bool:
 
 
 @cache
-def code_line(code: str) -> tuple[int, str]:
-    """The number and the text of the first line of attention.py that contains `code`.
+def code_line(lesson: Lesson) -> tuple[int, str]:
+    """The number and the text of the first line of the lesson's module that has its code.
 
     Raises LookupError if there is none, because a lesson no longer matches the code.
     """
-    for number, line in enumerate(inspect.getsource(source).splitlines(), start=1):
-        if code in line:
+    source = inspect.getsource(SOURCES[lesson.module])
+    for number, line in enumerate(source.splitlines(), start=1):
+        if lesson.code in line:
             return number, line.strip()
-    raise LookupError(f"attention.py has no line with {code!r}")
+    raise LookupError(f"{lesson.module}.py has no line with {lesson.code!r}")

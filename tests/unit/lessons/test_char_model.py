@@ -79,7 +79,7 @@ def test_the_future_does_not_leak(n_heads: int) -> None:
 
 
 @pytest.mark.parametrize("n_heads", [1, 2, 4, 8, 16, 32])
-def test_heads_change_no_number_of_parameters(n_heads: int) -> None:
+def test_the_number_of_heads_does_not_change_the_number_of_parameters(n_heads: int) -> None:
     embeddings, qkv, unembedding = (V + 8) * 32, 3 * 32 * 32, 33 * V
     expected = embeddings + qkv + unembedding
     assert model_of(n_heads=n_heads).n_parameters == expected == 7_553
@@ -146,7 +146,7 @@ def test_the_projection_is_the_identity_unless_it_is_learnt(projection: bool) ->
         ({"seed": -1}, "seed"), ({"width": 0}, "d_model"),
     ],
 )  # fmt: skip
-def test_settings_that_cannot_be_trained_are_refused(wrong: dict[str, float], said: str) -> None:
+def test_settings_that_cannot_be_trained_are_rejected(wrong: dict[str, float], said: str) -> None:
     with pytest.raises(ShapeError, match=said):
         Settings(**wrong)  # type: ignore[arg-type]
 
@@ -178,7 +178,7 @@ def test_a_text_is_split_without_losing_a_character() -> None:
         ("".join(map(chr, range(0x4E00, 0x4E01 + MAX_VOCABULARY))), "4,097 different"),
     ],
 )
-def test_a_text_that_cannot_be_trained_on_is_refused(text: str, said: str) -> None:
+def test_a_text_that_cannot_be_trained_on_is_rejected(text: str, said: str) -> None:
     with pytest.raises(TextError, match=said):
         read_corpus(text)
 
@@ -193,7 +193,7 @@ def test_a_character_outside_of_the_vocabulary_is_named() -> None:
         encode("abz", "abc")
 
 
-def test_windows_are_pieces_of_the_text_one_step_apart() -> None:
+def test_windows_are_parts_of_the_text_with_the_next_character() -> None:
     ids = torch.arange(500)
     found = batches(ids, Settings(), 6, torch.Generator().manual_seed(0))
     assert found.shape == (6, 32, 9)
@@ -213,7 +213,7 @@ def test_the_validation_loss_is_the_mean_over_all_windows_of_a_short_text() -> N
     assert validation_loss(model, long, 8) == validation_loss(model, long, 8)
 
 
-def test_one_thread_concerns_the_calling_thread_alone() -> None:
+def test_one_thread_affects_only_the_calling_thread() -> None:
     seen: dict[str, int] = {}
 
     def look(name: str) -> None:

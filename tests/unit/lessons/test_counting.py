@@ -11,14 +11,17 @@ from transformers.models.mistral.configuration_mistral import MistralConfig
 
 from mha_viz.attention import KVCache, MultiHeadAttention
 from mha_viz.errors import ShapeError
+from mha_viz.figures.text import format_bytes
 from mha_viz.lessons.counting import (
     GPT2_SIZES,
     KNOWN_MODELS,
     SOFTMAX_FLOPS,
     attention_flops,
     attention_parameters,
+    crossover,
     gpt2_parameters,
     kv_cache_bytes,
+    layer_bytes,
 )
 
 SIZES = {size.name: size for size in (*GPT2_SIZES, *KNOWN_MODELS)}
@@ -131,7 +134,7 @@ def test_twice_the_text_means_four_times_the_scores():
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
 @pytest.mark.parametrize("n_kv_heads", [1, 3])
-def test_the_cache_takes_what_it_takes(n_kv_heads, dtype):
+def test_cache_bytes_are_those_of_a_real_cache(n_kv_heads, dtype):
     n_layers, d_head, n_tokens = 2, 4, 5
     held = 0
     for _ in range(n_layers):
@@ -164,6 +167,30 @@ def test_the_cache_takes_what_it_takes(n_kv_heads, dtype):
 def test_bytes_of_a_token_at_16_bits(name, kibibytes):
     assert SIZES[name].cache_bytes() == kibibytes * 1024
     assert SIZES[name].cache_bytes(100, bytes_per_value=4) == 200 * kibibytes * 1024
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("distilgpt2", "18 MiB"),
+        ("gpt2", "36 MiB"),
+        ("gpt2-medium", "96 MiB"),
+        ("gpt2-large", "180 MiB"),
+        ("gpt2-xl", "300 MiB"),
+        ("GPT-3 175B", "9 GiB"),
+        ("MPT-7B", "1 GiB"),
+        ("Llama 2 7B", "2 GiB"),
+        ("Llama 2 70B", "1.25 GiB"),
+        ("Llama 3 8B", "1 GiB"),
+        ("Mistral 7B", "512 MiB"),  # its window: half of its context
+        ("PaLM 540B", "236 MiB"),
+        ("Falcon 7B", "16 MiB"),
+        ("Gemma 2B", "144 MiB"),
+    ],
+)
+def test_bytes_of_the_full_context_at_16_bits(name, text):
+    size = SIZES[name]
+    assert format_bytes(size.cache_bytes(size.n_positions)) == text
 
 
 def test_a_cache_shrinks_by_the_heads_that_share():
@@ -199,7 +226,7 @@ def test_every_model_names_its_source_and_has_whole_groups():
     for size in SIZES.values():
         assert size.source
         assert size.n_heads % size.n_kv_heads == 0
-        # PaLM alone has heads that together are narrower than the model.
+        # Only in PaLM are all heads together narrower than the model.
         assert (size.n_heads * size.d_head == size.d_model) == (size.name != "PaLM 540B")
 
 
@@ -239,11 +266,43 @@ def test_known_models_agree_with_the_defaults_of_transformers(name, config):
         ((768, 12), {"d_head": 0}, "d_head = 0"),
     ],
 )
-def test_heads_that_do_not_fit_are_refused(count, sizes, options, words):
+def test_heads_that_do_not_fit_are_rejected(count, sizes, options, words):
     with pytest.raises(ShapeError, match=words):
         count(*sizes, **options)
 
 
-def test_positions_below_zero_are_refused():
+def test_positions_below_zero_are_rejected():
     with pytest.raises(ShapeError, match="cached = -1"):
         attention_flops(1, 12, 3, cached=-1)
+
+
+# --- the crossover and bytes ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("C", "H", "G"), [(512, 8, 8), (768, 12, 4), (192, 6, 1), (64, 64, 64)])
+def test_from_the_crossover_on_the_quadratic_terms_cost_more(C, H, G):
+    at = crossover(C, H, n_kv_heads=G)
+    below, above = (attention_flops(T, C, H, n_kv_heads=G) for T in (int(at), int(at) + 1))
+    assert below.quadratic <= below.linear
+    assert above.quadratic > above.linear
+    assert below.linear + below.quadratic == below.total
+    d_h = C // H
+    assert at == pytest.approx(4 * C * d_h * (H + G) / (H * (4 * d_h + 6)))
+
+
+def test_the_bytes_are_those_of_the_tensors():
+    C, H, G, T = 24, 6, 2, 5
+    module = MultiHeadAttention(C, H, n_kv_heads=G)
+    x = torch.zeros(1, T, C)
+    record = module.explicit(x)
+    held = layer_bytes(T, C, H, n_kv_heads=G)
+    assert held.weights == sum(p.numel() * p.element_size() for p in module.parameters())
+    kept = (x, record.q, record.k, record.v, record.z, record.out)
+    assert held.activations == sum(t.numel() * t.element_size() for t in kept)
+    assert held.scores == record.scores.numel() * record.scores.element_size()
+    cache = KVCache(1, G, T, C // H, x)
+    cache.append(record.k, record.v)
+    assert held.cache == cache.n_bytes
+    half = layer_bytes(T, C, H, n_kv_heads=G, bytes_per_value=2)
+    assert (2 * half.weights, 2 * half.cache) == (held.weights, held.cache)
+    assert half.scores == held.scores

@@ -11,7 +11,14 @@ from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mha_viz.errors import ShapeError
-from mha_viz.lessons.flash import Tile, tile_ranges, tiled_attention, tiles
+from mha_viz.lessons.flash import (
+    Tile,
+    fitting_block,
+    moved_values,
+    tile_ranges,
+    tiled_attention,
+    tiles,
+)
 
 TOLERANCE = 1e-12  # float64
 SIZES = [(1, 1, 1), (5, 5, 4), (8, 8, 3), (17, 17, 8), (3, 11, 4), (11, 3, 4)]
@@ -209,3 +216,28 @@ def test_inputs_that_do_not_fit_show_their_shapes(shapes):
     assert f"q has shape {shapes[0]}, k {shapes[1]} and v {shapes[2]}" in str(caught.value)
     with pytest.raises(ShapeError):
         next(tiles(*inputs))
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize(("T", "block"), [(1, 4), (7, 2), (64, 16), (65, 16)])
+def test_the_values_moved_are_those_of_the_tiles(T: int, block: int, causal: bool) -> None:
+    d_h = 8
+    queries = {q.start: len(q) for q, _ in tile_ranges(T, T, block=block, causal=causal)}
+    keys = sum(len(k) for _, k in tile_ranges(T, T, block=block, causal=causal))
+    moved = moved_values(T, d_h, block=block, causal=causal)
+    assert moved.tiled == 2 * d_h * sum(queries.values()) + 2 * d_h * keys  # q, z; k, v
+    assert moved.explicit == 4 * T * d_h + 4 * T * T
+    with pytest.raises(ShapeError):
+        moved_values(T, d_h, block=0)
+
+
+@pytest.mark.parametrize("d_h", [1, 32, 64, 128, 100_000])
+def test_the_largest_tile_that_fits_is_found(d_h: int) -> None:
+    fast = 192 * 1024
+
+    def needed(b: int) -> int:
+        return (4 * b * d_h + b * b) * 2
+
+    block = fitting_block(fast, d_h)
+    assert needed(2 * block) > fast
+    assert needed(block) <= fast or block == 1

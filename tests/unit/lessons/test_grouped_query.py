@@ -1,4 +1,4 @@
-"""Grouped GPT-2s: as many groups as heads is the same model, and a group holds its heads' mean."""
+"""Grouped GPT-2s: with as many groups as heads, nothing changes; a group holds its heads' mean."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +10,8 @@ from support.models import ours_of
 from mha_viz.attention import MultiHeadAttention
 from mha_viz.errors import ShapeError
 from mha_viz.lessons.grouped_query import grouped, grouped_gpt2
+from mha_viz.model import Model
+from mha_viz.pruning import size
 
 IDS = torch.tensor([[3, 140, 77, 3, 299, 12]])
 
@@ -58,6 +60,24 @@ def test_the_model_that_is_grouped_stays_as_it_is(gpt2: Callable[..., Any]):
     assert few.wte.weight.data_ptr() == network.wte.weight.data_ptr()
 
 
+@pytest.mark.parametrize("G", [6, 3, 2, 1])
+def test_a_grouped_model_has_one_matrix_for_both_embeddings(bundled: Model, G: int):
+    few = grouped_gpt2(bundled.network, G)
+    assert few.W_U.weight is few.wte.weight
+    L, C, d_h = 4, 192, 32
+    assert size(few).n_parameters == 2_762_880 - L * 2 * (6 - G) * d_h * (C + 1)
+
+
+def test_training_a_grouped_model_updates_the_shared_matrix_once(gpt2: Callable[..., Any]):
+    few = grouped_gpt2(ours_of(gpt2(1)), 2).requires_grad_()
+    logits = few(IDS)[0, :-1]
+    torch.nn.functional.cross_entropy(logits, IDS[0, 1:]).backward()
+    before, gradient = few.wte.weight.detach().clone(), few.wte.weight.grad
+    torch.optim.SGD(few.parameters(), lr=0.1).step()
+    torch.testing.assert_close(few.wte.weight, before - 0.1 * gradient)
+    assert torch.equal(few.W_U.weight, few.wte.weight)
+
+
 def test_a_run_of_a_grouped_model_has_keys_for_every_head(gpt2: Callable[..., Any]):
     network = ours_of(gpt2(1))
     run = grouped_gpt2(network, 2).run(IDS)
@@ -67,6 +87,6 @@ def test_a_run_of_a_grouped_model_has_keys_for_every_head(gpt2: Callable[..., An
     assert not torch.equal(k[:, :, 1], k[:, :, 2])
 
 
-def test_groups_that_do_not_fit_are_refused(gpt2: Callable[..., Any]):
+def test_groups_that_do_not_fit_are_rejected(gpt2: Callable[..., Any]):
     with pytest.raises(ShapeError, match="n_kv_heads = 3"):
         grouped_gpt2(ours_of(gpt2(1)), 3)

@@ -1,0 +1,1 @@
+"""Exercises in text files, whose answers are computed on the layer that is shown."""
