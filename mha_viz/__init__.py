@@ -4,7 +4,8 @@
     trace = load("bundled").trace("The cat sat on the mat.")
     trace.pattern(layer=2, head=5)      # [T, T] float32
 
-Import from the modules; this one imports none of them, so `mha_viz.trace` does not load torch.
+Import from the submodules. The package itself imports none of them, so importing `mha_viz.trace`
+does not load torch.
 """
 
 import os

@@ -1,7 +1,7 @@
-"""Paths of the files that ship with the package, in a checkout and once installed.
+"""Paths of the files that ship with the package, in a checkout and in an installation.
 
-A checkout keeps them beside the package; a wheel carries them inside it, in `_site`. No other
-module needs to know which of the two it runs in.
+A checkout keeps them beside the package; a wheel has them inside it, in `_site`. No other module
+depends on the difference.
 """
 
 from pathlib import Path

@@ -8,9 +8,9 @@ G key/value heads. G = H is multi-head attention; with fewer, H / G query heads 
 head: grouped-query attention (Ainslie et al. 2023). G = 1 is multi-query (Shazeer 2019).
 
 The module has five steps: project, score, softmax, weight the values, merge. `explicit` computes
-them one by one and returns each; `forward` leaves the middle to torch's fused kernel, which never
-holds the [T_q, T_k] pattern of a head. Both compute the same function, and neither stores anything
-on the module.
+them one by one and returns each; `forward` leaves the middle three to torch's fused kernel, which
+avoids holding the [T_q, T_k] pattern of a head. Both compute the same function, and neither stores
+anything on the module.
 """
 
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class KVCache:
 
     @property
     def n_bytes(self) -> int:
-        """The bytes of the keys and values so far."""
+        """The size of the keys and values so far, in bytes."""
         B, G, _, d_h = self._k.shape
         return 2 * B * G * self.length * d_h * self._k.element_size()
 
@@ -79,7 +79,7 @@ class Projection(nn.Linear):
     """A linear map that may be empty, as in a layer whose heads are all pruned."""
 
     def reset_parameters(self) -> None:
-        """Random weights, unless the map is empty."""
+        """Initialises the weights at random, unless the map is empty."""
         if self.weight.numel():
             super().reset_parameters()
         elif self.bias is not None:
@@ -91,8 +91,8 @@ class MultiHeadAttention(nn.Module):
 
     `n_kv_heads` is G, by default n_heads. `d_head` is C / H by default; in a layer with pruned
     heads, H x d_h is less than C.
-    `causal` masks the keys after the query's position. Positions count from 0; after a cache they
-    continue from its length.
+    `causal` masks the keys after the query's position. Positions count from 0; with a cache, those
+    of new queries start at its length.
     `dropout` acts on the pattern, in training only.
     `scale` multiplies q @ k^T; by default it is 1 / sqrt(d_h).
 
@@ -147,14 +147,14 @@ class MultiHeadAttention(nn.Module):
         head_gate: Tensor | None = None,
         cache: KVCache | None = None,
     ) -> Tensor:
-        """The output `[B, T_q, C]`, by the fused kernel.
+        """The output `[B, T_q, C]`, computed with the fused kernel.
 
         Queries come from `x` `[B, T_q, C]`; keys and values come from `kv` `[B, T_k, C]`, by
         default `x` itself.
         `mask` is boolean, True where a query may look: `[T_q, T_k]`, `[B, T_q, T_k]` or
         `[B, H, T_q, T_k]`. `head_gate` `[H]` or `[B, H]` scales each head's z before W_O.
-        `cache` holds the positions before `x`; queries look at them too, and those of `x` are
-        appended.
+        `cache` holds the keys and values of the positions before `x`; queries look at them too, and
+        those of `x` are appended.
 
         Raises ShapeError, with the shapes, for anything that does not fit.
         """
@@ -181,7 +181,7 @@ class MultiHeadAttention(nn.Module):
         return AttentionRecord(q=q, k=k, v=v, scores=scores, pattern=pattern, z=z, out=out)
 
     def project(self, x: Tensor, kv: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries `[B, H, T_q, d_h]`, keys and values `[B, G, T_k, d_h]`: one product per input."""
+        """Queries `[B, H, T_q, d_h]`, keys and values `[B, G, T_k, d_h]`."""
         self._check_input("x", x)
         H, G, d_h = self.n_heads, self.n_kv_heads, self.d_head
         if kv is None:
@@ -201,7 +201,7 @@ class MultiHeadAttention(nn.Module):
     def project_cached(
         self, x: Tensor, kv: Tensor | None, cache: KVCache | None
     ) -> tuple[Tensor, Tensor, Tensor, int]:
-        """`project` with the cached keys and values in front, and the first query's position."""
+        """`project`, with the cached keys and values in front; then the first query's position."""
         q, k, v = self.project(x, kv)
         if cache is None:
             return q, k, v, 0
@@ -211,7 +211,7 @@ class MultiHeadAttention(nn.Module):
     def attend(
         self, q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, past: int = 0
     ) -> Tensor:
-        """Each head's z, `[B, H, T_q, d_h]`, by torch's fused kernel, which holds no pattern.
+        """Each head's z, `[B, H, T_q, d_h]`, computed with torch's fused kernel.
 
         `past` is the position of the first query.
         """
@@ -252,7 +252,7 @@ class MultiHeadAttention(nn.Module):
 
     @property
     def W_O_by_head(self) -> Tensor:
-        """`[H, d_h, C]`: the part of W_O through which each head writes, as a view."""
+        """`[H, d_h, C]`: the part of W_O that each head writes through, as a view."""
         return self.W_O.weight.T.view(self.n_heads, self.d_head, self.d_model)
 
     def _check_input(self, name: str, x: Tensor) -> None:

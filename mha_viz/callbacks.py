@@ -1,4 +1,4 @@
-"""Types of the callbacks that report progress. An exception that one raises stops the work."""
+"""Types of the callbacks that report progress. A callback can stop the work by raising."""
 
 from collections.abc import Callable
 from typing import TypeAlias

@@ -1,45 +1,68 @@
-"""The command `mha-viz`, which starts the app.
+"""The command `mha-viz`: alone, it starts the app; `mha_viz.commands` holds its other commands.
 
-A new command gets its own parser under `add_subparsers`, with `set_defaults(run=...)` as here;
-plain `mha-viz` still starts the app. A `run` takes the parsed options, returns the exit code,
-and raises MhaVizError with a message for the user.
+Each sets `run`, which takes the parsed options, returns the exit code, and raises MhaVizError with
+a message for the user.
 """
 
 import argparse
 import errno
+import os
 import socket
 import sys
 from collections.abc import Sequence
 
 import mha_viz
+from mha_viz import commands
 from mha_viz.assets import APP
 from mha_viz.errors import AddressError, MhaVizError
 
 _HOST = "localhost"  # as in .streamlit/config.toml
-_FAILED, _INTERRUPTED = 1, 130
+_FAILED, INTERRUPTED = 1, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line (by default, sys.argv) and returns its exit code.
 
-    0: done, or stopped by Ctrl+C while serving; 1: refused, with one sentence on stderr; 2: unknown
-    or invalid options (argparse exits by itself); 130: stopped before it was done.
+    0: finished, or stopped by Ctrl+C while serving; 1: failed, with a message on stderr; 2: unknown
+    or invalid options (argparse exits by itself); 130: interrupted before it finished.
     """
-    options = _parser().parse_args(arguments)
     try:
+        options = _parsed(arguments)
         code: int = options.run(options)
+        if sys.stdout is not None:  # None if it is closed
+            sys.stdout.flush()
     except MhaVizError as error:
         print(f"mha-viz: {error}", file=sys.stderr)
         return _FAILED
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "not enough memory" not in str(error):
+            raise
+        reason = "there is not enough memory. Use a shorter text or a smaller model."
+        print(f"mha-viz: {reason}", file=sys.stderr)
+        return _FAILED
+    except BrokenPipeError:  # the reader of the output has closed it
+        _discard_output()
+        return _FAILED
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _discard_output()
+        print("mha-viz: the output cannot be written: no space is left.", file=sys.stderr)
+        return _FAILED
     except KeyboardInterrupt:
-        return _INTERRUPTED
+        return INTERRUPTED
     return code
+
+
+def _discard_output() -> None:
+    """So that Python does not try to write the rest of it when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def serve(options: argparse.Namespace) -> int:
     """Serves the app until it is stopped. Raises AddressError if it cannot be served."""
     _check_address(options.host or _HOST, options.port)
-    # Streamlit takes half a second, which no other command should pay.
+    # Importing Streamlit takes half a second; no other command should have to wait for it.
     import click
     from streamlit.web import cli as streamlit
 
@@ -59,24 +82,36 @@ def serve(options: argparse.Namespace) -> int:
     return 0
 
 
+def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = _parser()
+    options, rest = parser.parse_known_args(arguments)
+    if rest := commands.text_after_options(options, rest):
+        getattr(options, "refuse", parser.error)(f"unrecognized arguments: {' '.join(rest)}")
+    if options.run is not serve and (options.port or options.host or options.no_browser):
+        parser.error("--port, --host and --no-browser are for the app; a command takes none")
+    return options
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="mha-viz",
         description="Starts the app: every attention head of a GPT-2, on the text you type.",
-        epilog="The app serves only this machine unless --host says otherwise. Any other setting "
-        "of Streamlit can be given in the environment, such as STREAMLIT_SERVER_ALLOWED_HOSTS.",
+        epilog="By default, only this machine can open the app; --host changes that. Any other "
+        "Streamlit setting can be given as an environment variable, for example "
+        "STREAMLIT_SERVER_ALLOWED_HOSTS.",
     )
     parser.add_argument("--version", action="version", version=f"mha-viz {mha_viz.__version__}")
     parser.add_argument(
-        "--port", type=_port, help="port to serve on (default: the first free one from 8501 up)"
+        "--port", type=_port, help="port to serve on (default: the first free port from 8501)"
     )
     parser.add_argument(
-        "--host", help=f"address to serve on (default: {_HOST}; 0.0.0.0 serves the network)"
+        "--host", help=f"address to serve on (default: {_HOST}; 0.0.0.0: every network address)"
     )
     parser.add_argument(
-        "--no-browser", action="store_true", help="print the address and open no browser"
+        "--no-browser", action="store_true", help="print the address, but do not open a browser"
     )
     parser.set_defaults(run=serve)
+    commands.add_to(parser.add_subparsers(title="commands without a browser", metavar="COMMAND"))
     return parser
 
 
@@ -90,7 +125,7 @@ def _check_address(host: str, port: int | None) -> None:
     """Binds the address briefly, so that a problem with it is reported in one sentence."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
-        if sys.platform != "win32":  # there it would allow a port that is in use
+        if sys.platform != "win32":  # there, the option would allow a port in use
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port or 0))
@@ -101,12 +136,12 @@ def _check_address(host: str, port: int | None) -> None:
 def _refusal(error: OSError, host: str, port: int | None) -> str:
     if error.errno == errno.EADDRINUSE:
         return (
-            f"port {port} is in use on {host}. Choose another with --port, or leave --port out to "
-            "take the first free one."
+            f"port {port} is in use on {host}. Choose another with --port, or omit it to use "
+            "the first free port."
         )
     if error.errno in (errno.EACCES, errno.EPERM):
-        return f"you may not open port {port} on {host}. Choose one above 1023 with --port."
+        return f"no permission to use port {port} on {host}. Choose one above 1023 with --port."
     return (
-        f"this machine cannot serve on {host!r}. Give --host an address of this machine, such as "
-        "localhost, or 0.0.0.0 to serve the network."
+        f"this machine cannot serve on {host!r}. Set --host to an address of this machine, such as "
+        "localhost, or to 0.0.0.0 for all of them."
     )

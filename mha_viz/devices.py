@@ -1,4 +1,4 @@
-"""The device of a model: CUDA, then MPS, then the CPU, and only if it agrees with the CPU."""
+"""Chooses a model's device: CUDA, then MPS, if its results agree with the CPU's; else the CPU."""
 
 import copy
 from typing import TypeVar
@@ -13,7 +13,7 @@ TOLERANCE = {torch.float32: 2e-3, torch.float16: 5e-2, torch.bfloat16: 2e-1}
 
 
 def available() -> list[str]:
-    """The devices of this machine, best first, with the CPU at the end."""
+    """The devices available on this machine, best first; the CPU is last."""
     names = []
     if torch.cuda.is_available():
         names.append("cuda")
@@ -25,10 +25,10 @@ def available() -> list[str]:
 def place(
     model: N, device: str | torch.device | None, dtype: str | torch.dtype | None
 ) -> tuple[N, str]:
-    """The model on `device`, or on the best one, and a message if it stays on the CPU instead.
+    """The model on `device` (default: the best one), and a message if it stays on the CPU instead.
 
-    A device must agree with the CPU on a short text; otherwise the CPU is used. Raises DeviceError
-    for a device or a dtype that is not available.
+    The model stays on the CPU if the device fails on a short text or disagrees with the CPU there;
+    the message is empty otherwise. Raises DeviceError for a device or dtype that is not available.
     """
     target = _device(device)
     number_type = _dtype(dtype, target)
@@ -43,7 +43,7 @@ def _checked(model: N, device: torch.device, dtype: torch.dtype) -> tuple[N, str
     try:
         moved = copy.deepcopy(model).to(device=device, dtype=dtype)
         worst = disagreement(model.run(ids), moved.run(ids.to(device)))
-    except (RuntimeError, AssertionError) as error:  # AssertionError: torch was built without it
+    except (RuntimeError, AssertionError) as error:  # Assertion: this torch lacks it
         reason = str(error).strip().split("\n")[0]
         return model, f"{device} failed on a short text ({reason}); the CPU is used."
     if not worst <= TOLERANCE[dtype]:
@@ -54,7 +54,10 @@ def _checked(model: N, device: torch.device, dtype: torch.dtype) -> tuple[N, str
 
 
 def disagreement(cpu: Run, other: Run) -> float:
-    """The largest difference of q, k, v and logits, relative to the largest value, or NaN."""
+    """The largest difference in q, k, v or the logits; NaN if there is a NaN.
+
+    It is relative to the largest magnitude on the CPU, or absolute where that is below 1.
+    """
     pairs = ((cpu.qkv, other.qkv), (cpu.logits, other.logits))
     worst = [(b.cpu().float() - a).abs().max() / a.abs().max().clamp(min=1.0) for a, b in pairs]
     # torch's max keeps a NaN; Python's drops one that does not come first.

@@ -2,13 +2,16 @@
 
 MhaVizError
 ├── ShapeError          a tensor or a size that does not fit            (also a ValueError)
+├── LineError           a typed line of code that cannot be evaluated   (also a ValueError)
+├── ExerciseError       a file with exercises that is broken           (also a ValueError)
 ├── TextError           a text that cannot be used                      (also a ValueError)
 ├── HeadNotFound        a layer or head that this model does not have   (also an IndexError)
 ├── CheckpointError     a checkpoint that is incomplete or damaged      (also a ValueError)
 │   └── NotGPT2         a checkpoint of another architecture
-├── SourceError         a checkpoint that was not found or downloaded   (also an OSError)
+├── SourceError         a checkpoint that could not be obtained         (also an OSError)
 │   └── Cancelled       a download that the user stopped
 ├── DeviceError         a device that is missing or disagrees           (also a RuntimeError)
+├── OutputError         a file that cannot be written                   (also an OSError)
 └── AddressError        an address or port that the app cannot serve on (also an OSError)
 """
 
@@ -19,6 +22,14 @@ class MhaVizError(Exception):
 
 class ShapeError(MhaVizError, ValueError):
     """A tensor or a size that does not fit; the message gives the shapes."""
+
+
+class LineError(MhaVizError, ValueError):
+    """A line of code that was typed and cannot be evaluated; the message says why."""
+
+
+class ExerciseError(MhaVizError, ValueError):
+    """A file with exercises that is broken; the message names the line."""
 
 
 class TextError(MhaVizError, ValueError):
@@ -42,11 +53,15 @@ class SourceError(MhaVizError, OSError):
 
 
 class Cancelled(SourceError):
-    """A download that the user stopped; the next one continues with what has arrived."""
+    """A download that the user stopped; the next attempt resumes it."""
 
 
 class DeviceError(MhaVizError, RuntimeError):
     """A device or dtype that is not available, or a device that disagrees with the CPU."""
+
+
+class OutputError(MhaVizError, OSError):
+    """A file or a folder that cannot be written, or that would be overwritten."""
 
 
 class AddressError(MhaVizError, OSError):

@@ -62,7 +62,7 @@ class MLP(nn.Module):
         self.activation = ACTIVATIONS[config.activation]
 
     def forward(self, x: Tensor) -> Tensor:
-        """What the MLP adds to the residual stream, `[B, T, C]`, given the normalised stream."""
+        """What the MLP adds to the residual stream, `[B, T, C]`; `x` is the normalised stream."""
         out: Tensor = self.W_out(self.activation(self.W_in(x)))
         return out
 
@@ -97,9 +97,9 @@ class GPT2Block(Block):
 
 
 class GPT2(Network):
-    """GPT-2. A new one has random weights: `checkpoints.load` reads trained ones.
+    """GPT-2. A new instance has random weights; `checkpoints.load` loads trained ones.
 
-    Raises CheckpointError for an unknown activation, ShapeError where heads do not fit.
+    Raises CheckpointError for an unknown activation, ShapeError if the heads do not fit d_model.
     """
 
     config: GPT2Config

@@ -1,4 +1,4 @@
-"""Head: the position of one attention head, and how it is written for people and in links."""
+"""Head: identifies an attention head, by a label for people and a key for links."""
 
 import re
 from collections.abc import Collection
@@ -10,7 +10,7 @@ _KEY = re.compile(r"L(\d{1,4}) ?H(\d{1,4})", re.IGNORECASE)
 
 
 class Head(NamedTuple):
-    """A head by its layer and its number in that layer, both from 0; equal to that pair."""
+    """An attention head: its layer and its number there, both from 0. Equal to that tuple."""
 
     layer: int
     head: int
@@ -47,8 +47,8 @@ class Head(NamedTuple):
         """
         if not (0 <= self.layer < n_layers and 0 <= self.head < n_heads):
             raise HeadNotFound(
-                f"{self.label} is not in {model}: layers count from 0 to {n_layers - 1}, heads "
-                f"from 0 to {n_heads - 1}."
+                f"{self.label} is not in {model}, which has layers 0 to {n_layers - 1} and heads 0 "
+                f"to {n_heads - 1}."
             )
         if kept is not None and self.head not in kept:
             raise HeadNotFound(f"{self.label} has been pruned from {model}. Choose another head.")

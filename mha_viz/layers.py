@@ -9,7 +9,7 @@ from mha_viz.errors import ShapeError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrozenNorm:
-    """A norm with its scale frozen at that of one vector x, so that it is linear:
+    """A normalisation with its scale frozen at that of one vector x, which makes it affine:
 
     norm(x) = sum over parts of frozen(part) + frozen.bias, for any parts that add up to x.
     """
@@ -19,17 +19,17 @@ class FrozenNorm:
     centred: bool  # whether the mean over C is subtracted, as in LayerNorm
 
     def __call__(self, part: Tensor) -> Tensor:
-        """What a part `[..., C]` of x contributes to norm(x), `[..., C]`; the bias is not in it."""
+        """The contribution of a part `[..., C]` of x to norm(x), `[..., C]`, without the bias."""
         if self.centred:
             part = part - part.mean(dim=-1, keepdim=True)
         return part * self.weight
 
 
 class Embedding(nn.Embedding):
-    """A table of vectors. On the meta device it is left empty: to fill it, torch imports sympy."""
+    """A table of vectors; left empty on the meta device, where filling it would import sympy."""
 
     def reset_parameters(self) -> None:
-        """Random weights, unless the table is on the meta device."""
+        """Initialises the weights at random, unless they are on the meta device."""
         if not self.weight.is_meta:
             super().reset_parameters()
 

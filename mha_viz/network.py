@@ -32,7 +32,7 @@ from mha_viz.layers import Embedding, FrozenNorm
 
 @dataclass(frozen=True, slots=True)
 class NetworkConfig:
-    """The sizes that every network has; a family adds its own fields."""
+    """The sizes that every network has; each family adds its own fields."""
 
     n_layers: int
     n_heads: int
@@ -110,19 +110,19 @@ class Block(nn.Module, ABC):
     ) -> HeadTensors:
         """q, k, v and z of the heads, for the residual stream `[B, T, C]` before this block.
 
-        `cache` holds the earlier positions, and these are appended; k and v are then those of all
-        positions so far. With `last_only`, z is computed for the last position alone, `[B, H, 1,
-        d_h]`. `attn.merge` turns z into what attention adds.
+        `cache` holds the keys and values of earlier positions. The new ones are appended, and k and
+        v are then those of all positions so far. With `last_only`, z is computed for the last
+        position alone, `[B, H, 1, d_h]`. `attn.merge` turns z into what attention adds.
         """
         q, k, v, past = self.attn.project_cached(self.attention_input(resid), None, cache)
         first = q.shape[2] - 1 if last_only else 0
         return HeadTensors(q, k, v, self.attn.attend(q[:, :, first:], k, v, past=past + first))
 
     def after_attention(self, resid: Tensor, attn_out: Tensor) -> Tensor:
-        """The residual stream `[B, T, C]` after this block, from the one before it and `attn_out`.
+        """The residual stream `[B, T, C]` after this block; `resid` is the stream before it.
 
-        `attn_out` `[B, T, C]` is what attention adds, as computed or changed; `resid` may have
-        B = 1. Raises ShapeError for another shape.
+        `attn_out` `[B, T, C]` is what attention adds, possibly modified; `resid` may have B = 1.
+        Raises ShapeError for another shape.
         """
         if resid.shape[1:] != attn_out.shape[1:] or resid.shape[0] not in (1, attn_out.shape[0]):
             raise ShapeError(
@@ -163,12 +163,12 @@ class Network(nn.Module, ABC):
 
     @property
     def device(self) -> torch.device:
-        """Where the network computes."""
+        """The device that the network runs on."""
         return self.W_U.weight.device
 
     @property
     def dtype(self) -> torch.dtype:
-        """The number type of the weights."""
+        """The dtype of the weights."""
         return self.W_U.weight.dtype
 
     def unembed(self, resid: Tensor) -> Tensor:
@@ -187,7 +187,7 @@ class Network(nn.Module, ABC):
         offset: int = 0,
         cache: Sequence[KVCache] | None = None,
     ) -> Iterator[Tensor]:
-        """The residual stream `[B, T, C]` before the first block and after each: L + 1 tensors.
+        """The residual stream `[B, T, C]`: before the first block, then after each; L + 1 tensors.
 
         The arguments are those of `forward`.
         """
@@ -211,8 +211,9 @@ class Network(nn.Module, ABC):
         """Logits `[B, T, V]` of ids `[B, T]`.
 
         `head_gate` `[L, H]` or `[L, B, H]` scales each head's z. `offset` is the position of the
-        first token. `cache`, from `empty_cache`, holds the tokens before `ids`; these are added to
-        it, and the offset is its length. Raises ShapeError for anything that does not fit.
+        first token. `cache`, from `empty_cache`, holds the keys and values of the tokens before
+        `ids`. Those of `ids` are appended, and the cache's length replaces `offset`. Raises
+        ShapeError for anything that does not fit.
         """
         steps = self.residuals(ids, head_gate=head_gate, offset=offset, cache=cache)
         (resid,) = deque(steps, maxlen=1)
@@ -234,11 +235,11 @@ class Network(nn.Module, ABC):
     def run(
         self, ids: Tensor, *, head_gate: Tensor | None = None, on_layer: OnLayer | None = None
     ) -> Run:
-        """q, k and v of every layer and the logits at the last position, of ids `[B, T]`.
+        """q, k and v of every layer, and the logits at the last position, for ids `[B, T]`.
 
         Query heads that share a key/value head each get a copy of it; pruned heads are NaN. In the
-        last block, everything but k and v is computed for the last position alone. `head_gate` is
-        that of `forward`. Raises ShapeError.
+        last block, z and everything after it is computed for the last position alone. `head_gate`
+        and the errors are those of `forward`.
         """
         resid = self.embed(ids)
         cfg = self.config
@@ -288,14 +289,14 @@ class Network(nn.Module, ABC):
         end = offset + ids.shape[1]
         if offset < 0 or end > self.config.n_positions:
             raise ShapeError(
-                f"ids {list(ids.shape)} at offset {offset} reach position {end - 1}; this model's "
-                f"n_positions = {self.config.n_positions}, counted from 0."
+                f"ids {list(ids.shape)} at offset {offset} reach position {end - 1}; the last is "
+                f"{self.config.n_positions - 1}, since n_positions = {self.config.n_positions}."
             )
 
     def _record(self, out: Tensor, layer: int, resid: Tensor, head_gate: Tensor | None) -> Tensor:
         """Writes q, k and v of a layer to `out`; returns what its attention adds.
 
-        In the last layer that is for the last position alone. q, k, v and z are freed on return.
+        In the last layer, it returns the last position alone. q, k, v and z are freed on return.
         """
         cfg, block, kept = self.config, self.blocks[layer], self.config.kept_heads(layer)
         q, k, v, z = block.heads(resid, last_only=layer == cfg.n_layers - 1)
@@ -309,7 +310,7 @@ class Network(nn.Module, ABC):
         return block.attn.merge(z, head_gate=self._gate_of(layer, head_gate))
 
     def _gate_of(self, layer: int, head_gate: Tensor | None) -> Tensor | None:
-        """The gate of the heads that a layer has, `[H]` or `[B, H]`. Raises ShapeError."""
+        """The gate of the heads that are left in a layer, `[H]` or `[B, H]`. Raises ShapeError."""
         if head_gate is None:
             return None
         cfg = self.config

@@ -3,9 +3,9 @@
     head_h = softmax(q_h k_h^T / sqrt(d_h)) v_h                  Vaswani et al. 2017, section 3.2.1
     MultiHead(x) = [head_0 ... head_(H-1)] W_O                   Vaswani et al. 2017, section 3.2.2
 
-`HeadByHead` has a module for each head, `SeparateProjections` a matrix each for q, k and v.
-`multi_head_attention` has no weights, and `numpy_attention` uses no torch. With equal weights, all
-compute the same as the fused module. Axes are named as in attention.py.
+`HeadByHead` has one module per head; `SeparateProjections` has separate matrices for q, k and v.
+`multi_head_attention` has no weights, and `numpy_attention` does not use torch. With equal weights,
+all of them compute the same function as the fused module. Axes are named as in attention.py.
 """
 
 from typing import Any, cast
@@ -104,7 +104,7 @@ class HeadByHead(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """The output `[B, T, C]` for `x` `[B, T, C]`, or `[B, T, H d_h]` without W_O.
 
-        Raises ShapeError for an x of another width.
+        Raises ShapeError for an x of the wrong width.
         """
         z = torch.cat([head(x) for head in self.heads], dim=-1)
         out: Tensor = z if self.W_O is None else self.W_O(z)
@@ -163,9 +163,9 @@ def multi_head_attention(
 
 
 class SeparateProjections(nn.Module):
-    """Multi-head attention with a matrix each for q, k, v and the output, all without a bias.
+    """Multi-head attention with separate matrices for q, k, v and the output, without biases.
 
-    The input width `d_in` may differ from the output width `d_out` = H d_h. Raises ShapeError where
+    The input width `d_in` may differ from the output width `d_out` = H d_h. Raises ShapeError if
     d_out is not a multiple of n_heads.
     """
 
@@ -182,7 +182,7 @@ class SeparateProjections(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """The output `[B, T, d_out]` for `x` `[B, T, d_in]`.
 
-        Raises ShapeError for an x of another width.
+        Raises ShapeError for an x of the wrong width.
         """
         _check_input(x, self.W_Q.in_features)
         T = x.shape[1]
@@ -205,7 +205,7 @@ def numpy_attention(
 
     `x` is `[B, T, C]`; the weights are laid out as in torch: `W_QKV` `[3 H d_h, C]` and `W_O`
     `[C, H d_h]`. `mask` is added to the scores before the softmax: 0 where a query may look, -inf
-    where not (see `additive_mask`). It broadcasts to `[B, H, T, T]`.
+    elsewhere (see `additive_mask`). It broadcasts to `[B, H, T, T]`.
 
     Raises ShapeError, with the shapes, for weights that do not fit x or the heads.
     """

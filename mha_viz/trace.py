@@ -1,7 +1,7 @@
 """Trace: a frozen record of one forward pass, which computes any pattern on demand.
 
 It keeps q, k and v, whose size grows with T. Patterns grow with T x T, so each is computed when it
-is asked for: softmax(q k^T * scale) under the causal mask, in float32 (Vaswani et al. 2017).
+is asked for: softmax(q k^T * scale) with the causal mask, in float32 (Vaswani et al. 2017).
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,9 @@ class Trace:
 
     `q`, `k`, `v` are `[L, H, T, d_h]`; pruned heads are NaN. `logits` `[V]` are those of the last
     position. `scales[l]` multiplies the dot products of layer l. `left_out` tokens were dropped at
-    the `cut` of the text; `replaced` characters were not valid Unicode and became U+FFFD.
+    the `cut` of the text; `replaced` characters were not valid Unicode and became U+FFFD. `read_as`
+    is the text that all tokens spell if it differs from `text`, else "". `template` is the number
+    of tokens that the tokenizer's template added before the text, and after it.
     """
 
     model: str
@@ -42,6 +44,8 @@ class Trace:
     cut: Cut = "end"
     left_out: int = 0
     replaced: int = 0
+    read_as: str = ""
+    template: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:
         L, H, T, d_h = self.q.shape
@@ -52,7 +56,8 @@ class Trace:
                 )
         if len(self.details) != T or len(self.scales) != L:
             raise ShapeError(
-                f"{len(self.details)} tokens and {len(self.scales)} scales for q {[L, H, T, d_h]}."
+                f"There are {len(self.details)} tokens and {len(self.scales)} scales, but q has "
+                f"shape {[L, H, T, d_h]}."
             )
         for name in ("q", "k", "v", "logits"):
             array = getattr(self, name)
@@ -67,7 +72,7 @@ class Trace:
 
     @property
     def n_heads(self) -> int:
-        """The number of heads in a layer, H; pruned heads count."""
+        """The number of heads per layer, H, including pruned heads."""
         return len(self.q[0])
 
     @property
@@ -81,13 +86,27 @@ class Trace:
         return tuple(token.label for token in self.details)
 
     @property
+    def text_queries(self) -> NDArray[np.intp] | None:
+        """The positions without a special token, over which means run; None if they are all.
+
+        A query that marks the end of a text says nothing about what a head does with text. As keys,
+        special tokens do count.
+        """
+        positions = np.flatnonzero([token.kind != "special" for token in self.details])
+        return None if len(positions) == self.n_tokens else positions
+
+    @property
     def token_ids(self) -> list[int]:
-        """The id of each token in the vocabulary of the model."""
+        """The id of each token in the model's vocabulary."""
         return [token.id for token in self.details]
 
     @property
     def token_bytes(self) -> tuple[bytes, ...]:
-        """The bytes of each token; joined, they are the traced text in UTF-8."""
+        """The text that each token stands for, in UTF-8.
+
+        Joined, they are the text that was read (`text` or `read_as`) without the dropped tokens, if
+        the tokenizer keeps spaces, as a byte-level one does. An unnamed id stands for nothing.
+        """
         return tuple(token.bytes for token in self.details)
 
     def pattern(self, layer: int, head: int) -> Array:
@@ -107,9 +126,12 @@ class Trace:
         self._check(layer, 0)
         return np.stack([self.pattern(layer, head) for head in range(self.n_heads)])
 
-    def thumbnails(self, size: int = 64, *, on_layer: OnLayer | None = None) -> Array:
+    def thumbnails(
+        self, size: int = 64, *, relative: bool = False, on_layer: OnLayer | None = None
+    ) -> Array:
         """`[L, H, s, s]`, s <= size: every pattern, max-pooled over square blocks of equal side.
 
+        With `relative`, weights are divided by those of uniform attention before they are pooled.
         Only one pattern is in memory at a time. `on_layer` is called with the number of layers
         done; an exception that it raises stops the work. Raises ShapeError for a size below 1.
         """
@@ -120,7 +142,9 @@ class Trace:
         out = np.empty((self.n_layers, self.n_heads, side, side), dtype=np.float32)
         for layer in range(self.n_layers):
             for head in range(self.n_heads):
-                out[layer, head] = max_pool(self.pattern(layer, head), block)
+                pattern = self.pattern(layer, head)
+                values = relative_to_uniform(pattern) if relative else pattern
+                out[layer, head] = max_pool(values, block)
             if on_layer is not None:
                 on_layer(layer + 1)
         return out
@@ -151,6 +175,15 @@ def max_pool(pattern: Array, block: int) -> Array:
     rows, columns = (np.arange(0, n, block) for n in pattern.shape)
     pooled: Array = np.maximum.reduceat(np.maximum.reduceat(pattern, rows, 0), columns, 1)
     return pooled
+
+
+def relative_to_uniform(pattern: Array, first_query: int = 0) -> Array:
+    """Each weight of `[..., T_q, T_k]` times i + 1, for queries i from `first_query` on.
+
+    Uniform attention gives each of the i + 1 keys of query i the weight 1 / (i + 1).
+    """
+    n_keys = np.arange(pattern.shape[-2], dtype=np.float32) + np.float32(first_query + 1)
+    return pattern * n_keys[:, None]
 
 
 def _above_diagonal(n: int) -> NDArray[np.bool_]:

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # starts of text that a spreadsheet would run
+from mha_viz.export.origin import Origin, comments
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs text that starts with one of these
 Table = tuple[list[str], list[list[Any]]]  # header, rows
 
 
@@ -17,25 +19,33 @@ def safe(text: str) -> str:
     return f"'{text}" if text.startswith(FORMULA) else text
 
 
-def table_csv(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table as CSV; text that a spreadsheet would run is quoted."""
+def table_csv(
+    header: Sequence[str], rows: Sequence[Sequence[object]], facts: Origin | None = None
+) -> str:
+    """A table as CSV after a comment line for each fact; `pandas.read_csv(comment="#")` reads it.
+
+    Cells are escaped, so that spreadsheets do not run them as formulas.
+    """
     buffer = io.StringIO()
-    writer = csv.writer(buffer)
+    buffer.writelines(f"{line}\r\n" for line in comments(facts or {}))
+    writer = csv.writer(buffer, quoting=csv.QUOTE_NONNUMERIC)  # a "#" in quotes is no comment
     for row in (header, *rows):
         writer.writerow([safe(cell) if isinstance(cell, str) else cell for cell in row])
     return buffer.getvalue()
 
 
-def matrix_csv(matrix: NDArray[np.float32], tokens: Sequence[str] = ()) -> str:
-    """A matrix `[n, m]` as CSV; each row starts with its number and its token, if there is one."""
+def matrix_csv(
+    matrix: NDArray[np.float32], tokens: Sequence[str] = (), facts: Origin | None = None
+) -> str:
+    """A matrix `[n, m]` as CSV; each row starts with its number and its token, if any."""
     header = ["row", "token", *map(str, range(matrix.shape[1]))]
     labels = tokens or [""] * len(matrix)
     rows = [[i, labels[i], *map(float, row)] for i, row in enumerate(matrix)]
-    return table_csv(header, rows)
+    return table_csv(header, rows, facts)
 
 
 def head_table(names: Sequence[str], *values: NDArray[Any]) -> Table:
-    """A row for each head with the numbers of each of `values` `[L, H]`; pruned heads have none."""
+    """One row per head, with its number in each of `values` `[L, H]`; drops heads with NaN."""
     table = np.stack(values, axis=-1)
     rows = [
         [layer, head, *map(float, table[layer, head])]
