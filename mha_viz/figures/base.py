@@ -1,7 +1,7 @@
 """The parts that all figures share: background, fonts, hover label, legend, axes and notes.
 
-A figure is one construction from plain dicts: each later update of a go.Figure would cost as much
-as the construction.
+A figure is built once, from plain dicts, because each update of a go.Figure costs as much as
+building it.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class Style:
     sizes: TextSizes
 
     def figure(self, *traces: Spec, **layout: Any) -> go.Figure:
-        """The traces on the layout that all figures share, with what `layout` adds or replaces."""
+        """A figure of the traces; `layout` adds to the shared layout, or overrides it."""
         shared = {
             "template": "none",
             "paper_bgcolor": CLEAR,
@@ -43,7 +43,7 @@ class Style:
         return go.Figure(data=traces, layout=shared | layout)
 
     def hover_label(self) -> Spec:
-        """Monospaced, as tokens and numbers are everywhere."""
+        """The hover label, monospaced like all tokens and numbers."""
         theme = self.theme
         return {"bgcolor": theme.surface, "bordercolor": theme.query, "font": self.mono(1)}
 
@@ -84,7 +84,7 @@ class Style:
         return placed if clickable else placed | {"itemclick": False, "itemdoubleclick": False}
 
     def colour_bar(self, at: Sequence[float], labels: Sequence[str], **more: Any) -> Spec:
-        """A colour bar with `labels` at the places `at` of the scale."""
+        """A colour bar with `labels` at the positions `at` of the scale."""
         bar = {"tickvals": at, "ticktext": labels, "tickangle": 0, "tickfont": self.muted(-1)}
         return bar | {"ticks": "", "outlinewidth": 0} | more
 

@@ -1,4 +1,4 @@
-"""The key/value cache of several models: as they are, and with more or fewer key/value heads."""
+"""Key/value cache sizes of several models, actual and with more or fewer key/value heads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class CacheSize:
 def cache_sizes_figure(
     models: Sequence[CacheSize], theme: Theme, *, sizes: TextSizes = NORMAL
 ) -> go.Figure:
-    """A row per model, bytes on a logarithmic axis; the size that the model has is orange."""
+    """A row per model, bytes on a logarithmic axis; the actual size is orange."""
     style = Style(theme, sizes)
     hollow = {"color": theme.page, "line": {"color": theme.accent, "width": 2}}
     alternatives = [

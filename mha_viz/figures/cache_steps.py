@@ -12,9 +12,9 @@ from mha_viz.figures.theme import NORMAL, TextSizes, Theme
 
 State = Literal["computed", "read", "not yet"]
 
-PER_LINE = 24  # positions side by side at most, so that they fit on a phone
+PER_LINE = 24  # at most this many positions, so that a line fits on a phone
 MAX_LETTERS = 9  # of a token over its cell
-HEADROOM = 3.3  # over the two rows, for the tokens, in heights of a cell
+HEADROOM = 3.3  # above the two rows, for the tokens, in cell heights
 LINE = HEADROOM + 2.7  # from one line of positions to the next
 CELL = 27  # pixels
 
@@ -52,7 +52,7 @@ def cache_figure(
         _labels(known, tokens, new, per_line, style),
         margin={"l": 62, "r": 4, "t": 26, "b": 4},
         shapes=[outline],
-        annotations=_row_names(n_lines, style),
+        annotations=[*_row_names(n_lines, style), *_empty_note(without, new, per_line, style)],
         showlegend=True,
         legend=style.legend(clickable=False) | {"traceorder": "normal"},
         xaxis=HIDDEN | {"range": [-0.6, per_line - 0.4]},
@@ -107,6 +107,15 @@ def _labels(known: list[int], tokens: Sequence[str], new: int, per_line: int, st
         "constraintext": "none",
     }
     return invisible | text | {"hoverinfo": "skip", "showlegend": False}
+
+
+def _empty_note(without: Sequence[State], new: int, per_line: int, style: Style) -> list[Spec]:
+    """Words over the cells after the outlined one, if there are enough of them in its line."""
+    x, y = _place(new + 1, 0, per_line)
+    n_empty = min(len(without) - new - 1, per_line - new % per_line - 1)
+    if n_empty < 4:
+        return []
+    return [style.note("not generated yet", x - 0.4, y + 0.5, anchor="left middle")]
 
 
 def _row_names(n_lines: int, style: Style) -> list[Spec]:

@@ -1,4 +1,4 @@
-"""The candidates for the next token at one step: the model's probabilities and the sampled ones."""
+"""The candidates for the next token at one step, with model and sampling probabilities."""
 
 from collections.abc import Sequence
 
@@ -25,8 +25,8 @@ def candidates_figure(
 ) -> go.Figure:
     """Bars of probability, the most likely token at the top, the row `selected` outlined in orange.
 
-    `before` are the model's probabilities, in violet. With `after`, they are pale and violet is
-    the distribution that was sampled from; a token that the filters removed has no bar there.
+    `before` are the model's probabilities, in violet. With `after`, they are pale, and violet is
+    the distribution that was sampled from, in which a filtered token has no bar.
     """
     style = Style(theme, sizes)
     if after is None:

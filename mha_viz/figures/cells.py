@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from mha_viz.figures.base import Spec, Style, hover
-from mha_viz.figures.labels import label_width, pattern_axes, token_meta
+from mha_viz.figures.labels import label_width, pattern_axes
 from mha_viz.figures.marks import gaps, heatmap
 from mha_viz.figures.pooling import pool_by_magnitude
 from mha_viz.figures.scale import ROOT_TICKS
@@ -17,7 +17,7 @@ from mha_viz.figures.window import Window, whole
 from mha_viz.trace import Array
 
 Colours = Literal["signed", "root", "log"]
-MAX_TICKS = 20  # labels per side; more would touch on the 260 pixels of a third of the page
+MAX_TICKS = 20  # labels per side; more would overlap on the 260 pixels of a third of the page
 BAR = 44  # pixels below the cells for the colour bar
 DECADES = 4  # of the log scale, down from its top
 
@@ -56,13 +56,12 @@ def cell_map(
     return style.figure(
         cells | gaps(part) | text | {"colorbar": _colour_bar(colours, top, style)},
         margin={"l": side, "t": side, "r": 6, "b": BAR},
-        meta=token_meta(tokens, block=block),
         **pattern_axes(tokens, tokens, style, seen, most=ticks, fixedrange=True),
     )
 
 
 def _position(values: Array, colours: Colours, top: float) -> Array:
-    """The place of each value on the colour scale, from 0 to 1."""
+    """The position of each value on the colour scale, from 0 to 1."""
     share = values / np.float32(top)
     if colours == "root":
         root: Array = np.sqrt(share)

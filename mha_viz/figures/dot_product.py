@@ -12,7 +12,7 @@ from mha_viz.figures.text import with_minus
 from mha_viz.figures.theme import NORMAL, TextSizes, Theme, diverging_scale
 
 Vector = NDArray[np.float64]
-MAX_LABELS = 24  # elements with a number on the axis, which still fit on a phone
+MAX_LABELS = 24  # axis labels that fit on a phone
 STRIPS = (0.5, 1.0)  # of the height, for the strips; the rest is for the sum
 SUM = (0.0, 0.45)
 SPACE = "\u2002"  # between a letter and its strip
@@ -21,7 +21,7 @@ SPACE = "\u2002"  # between a letter and its strip
 def dot_product_figure(
     q: Vector, k: Vector, order: Sequence[int], theme: Theme, *, sizes: TextSizes = NORMAL
 ) -> go.Figure:
-    """The q and k `[d_h]`, q x k below them, and the running sum of q x k, in the order given.
+    """The strips q and k `[d_h]`, q x k below them, and its running sum, in the given order.
 
     Blue is below zero and orange above, from -m to m: one m for q and k, another for q x k. A bar
     runs from the sum before an element to the sum after it, and a line follows the sum.

@@ -9,11 +9,11 @@ from PIL import Image
 
 from mha_viz.figures.base import CLEAR, Spec, Style, hover
 from mha_viz.figures.marks import fill, png_uri, squares
-from mha_viz.figures.scale import Scale, future, position
+from mha_viz.figures.scale import Scale, future, place
 from mha_viz.figures.theme import NORMAL, TextSizes, Theme, colorscale, rgb
 from mha_viz.trace import Array
 
-LEVELS = 127  # colours of a pixel; as many again, dimmed, for the first key
+LEVELS = 127  # colours of a pixel, and as many dimmed ones for the first key
 BLANK = 255
 GAP = 0.08  # between two thumbnails, as a share of a side
 DIMMED = 0.25  # opacity of the first key when its sink is dimmed
@@ -24,18 +24,18 @@ def head_grid(
     theme: Theme,
     *,
     scale: Scale = "sqrt",
-    block: int = 1,
     dim_sink: bool = False,
     sizes: TextSizes = NORMAL,
 ) -> go.Figure:
-    """The pooled patterns `[L, H, s, s]` as one image under invisible cells with a hover.
+    """The thumbnails `[L, H, s, s]` as one image under invisible cells with a hover.
 
-    One pixel stands for `block` tokens per side. The customdata of a cell is [layer, head].
+    They are those of `Trace.thumbnails`; for the scale "share", the ones with `relative`. The
+    customdata of a cell is [layer, head].
     """
     L, H = thumbnails.shape[:2]
     layers, heads = (axis.ravel() for axis in np.indices((L, H)))
     cells = squares(heads, layers, 1, customdata=np.stack([layers, heads], axis=1).tolist())
-    uri = mosaic_uri(thumbnails, theme, scale=scale, block=block, dim_sink=dim_sink)
+    uri = mosaic_uri(thumbnails, theme, scale=scale, dim_sink=dim_sink)
     image = {"source": uri, "xref": "x", "yref": "y", "x": -0.5, "y": -0.5, "sizex": H, "sizey": L}
     style = Style(theme, sizes)
     axes = head_axes(L, H, style)
@@ -64,11 +64,10 @@ def mosaic_uri(
     theme: Theme,
     *,
     scale: Scale = "sqrt",
-    block: int = 1,
     dim_sink: bool = False,
 ) -> str:
-    """The image under the grid as a data address: L x H cells of equal size."""
-    mosaic = _mosaic(_levels(thumbnails, scale, block, dim_sink))
+    """The image under the grid as a data URI: L x H cells of equal size."""
+    mosaic = _mosaic(_levels(thumbnails, scale, dim_sink))
     image = Image.fromarray(mosaic, mode=None)
     image.putpalette(_palette(theme).tobytes())
     # Z_RLE looks for runs only, which is faster, and patterns are mostly runs.
@@ -84,10 +83,10 @@ def _labelled(n: int) -> list[int]:
     return list(range(0, n, 1 if n <= 16 else 2 if n <= 32 else 4))
 
 
-def _levels(thumbnails: Array, scale: Scale, block: int, dim_sink: bool) -> NDArray[np.uint8]:
+def _levels(thumbnails: Array, scale: Scale, dim_sink: bool) -> NDArray[np.uint8]:
     """The palette index of each pixel; pruned heads, which are NaN, are blank."""
     side = thumbnails.shape[-1]
-    places = position(np.nan_to_num(thumbnails), scale, block=block)
+    places = place(np.nan_to_num(thumbnails), scale)
     levels = np.rint(places * (LEVELS - 1)).astype(np.uint8)
     if dim_sink:
         levels[..., 0] += LEVELS

@@ -1,4 +1,4 @@
-"""A number for each head: layers down, heads across, stronger where it is larger."""
+"""One number per head, shown by colour: layers down, heads across."""
 
 import numpy as np
 import plotly.graph_objects as go
@@ -10,7 +10,7 @@ from mha_viz.figures.marks import clickable, frame, inside, squares
 from mha_viz.figures.text import escape, with_minus
 from mha_viz.figures.theme import NORMAL, TextSizes, Theme, diverging_colour, sequential_colour
 
-NUMBERS_UP_TO = 14  # heads across, with the number written in the cell
+NUMBERS_UP_TO = 14  # heads per layer; with more, the numbers do not fit into the cells
 
 
 def head_map(
@@ -55,7 +55,7 @@ def head_map(
 
 
 def _numbers(values: NDArray[np.float64], strong: NDArray[np.bool_], style: Style) -> Spec:
-    """The numbers in the cells, in an ink that can be read on them."""
+    """The numbers in the cells, in a colour that is readable on them."""
     texts = [_number(value, 2 if abs(value) < 10 else 0) for value in values.flat]
     inks = np.where(strong, style.theme.ink_on_strong, style.theme.ink).tolist()
     return inside(texts, {"size": style.sizes.cell - 1, "color": inks})

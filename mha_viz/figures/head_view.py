@@ -1,6 +1,6 @@
-"""What heads look at, as lines between two rows of tokens: for files and notebooks.
+"""What heads look at, as lines between two rows of tokens, for files and notebooks.
 
-The page draws the same lines on a canvas, where those of a token light up under the pointer.
+The page draws the same lines on a canvas, where the lines of the token under the pointer light up.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from mha_viz.figures.theme import NORMAL, TextSizes, Theme
 
 MAX_LINES = 3000  # of all heads together; more would be one grey area
 STRENGTHS = 10  # the lines of one head and strength are one trace
-PITCH, LONGEST = 21, 960  # pixels per token, and of all tokens at most
+PITCH, LONGEST = 21, 960  # pixels per token, and at most for all tokens
 ACROSS = 300  # pixels between the rows when they run from left to right
 LANE = 0.12  # tokens between the lines of two heads
 

@@ -7,9 +7,9 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from mha_viz.figures.base import Spec, Style, hover
-from mha_viz.figures.labels import pattern_axes, pattern_margin, token_meta
+from mha_viz.figures.labels import pattern_axes, pattern_margin
 from mha_viz.figures.marks import gaps, heatmap, rectangle
-from mha_viz.figures.scale import Scale, future, position, ticks
+from mha_viz.figures.scale import Scale, coloured, future, place, root_ticks, ticks
 from mha_viz.figures.theme import NORMAL, TextSizes, Theme, colorscale
 from mha_viz.figures.window import Window, whole
 from mha_viz.trace import Array, max_pool
@@ -30,7 +30,7 @@ def head_heatmap(
     """The pattern `[T, T]`, or a window of it, with a token on every row and column.
 
     Colour follows `scale`; the hover shows the weight itself. More than MAX_CELLS per side are
-    max-pooled: a cell then shows the largest weight among the tokens it covers.
+    pooled: a cell and its hover then show the largest value in a block.
     """
     style = Style(theme, sizes)
     seen = window or whole(len(tokens))
@@ -38,19 +38,21 @@ def head_heatmap(
     part = pattern[q0 : seen.end_query, k0 : seen.end_key]
     allowed = ~future(*part.shape, first_query=q0, first_key=k0)
     masked = max_pool(allowed.astype(np.float32), block) == 0
-    weights = max_pool(part, block)
-    z = position(weights, scale, first_query=q0, block=block).astype(np.float32)
-    z, weights = (np.where(masked, np.float32(np.nan), values) for values in (z, weights))
+    values = max_pool(coloured(part, scale, first_query=q0), block)
+    z = place(values, scale).astype(np.float32)
+    shown = part if block == 1 else values
+    z, shown = (np.where(masked, np.float32(np.nan), x) for x in (z, shown))
     roomy = len(tokens) > ROOM_FOR_NOTES and _corner_is_blank(masked)
-    at_most = " at most" if block > 1 else ""
-    text = hover(f"from %{{y}} to %{{x}}: %{{customdata:.3f}}{at_most}")
+    number = "%{customdata:.3f}"
+    if block > 1:
+        number = "%{customdata:.3~g} × uniform at most" if scale == "share" else f"{number} at most"
+    text = hover(f"from %{{y}} to %{{x}}: {number}")
     bar = {"colorbar": _colour_bar(scale, style, inside=roomy)}
-    cells = heatmap(z, 0, 1, colorscale(theme), origin=(k0, q0), block=block, customdata=weights)
+    cells = heatmap(z, 0, 1, colorscale(theme), origin=(k0, q0), block=block, customdata=shown)
     return style.figure(
         cells | gaps(z) | text | bar,
         dragmode="zoom",
         margin=pattern_margin(tokens, tokens, style, seen),
-        meta=token_meta(tokens, block=block),
         shapes=[_dimmed_column(seen, theme)] if dim_sink and k0 == 0 else [],
         annotations=[_mask_note(style)] if roomy else [],
         **pattern_axes(tokens, tokens, style, seen),
@@ -76,6 +78,8 @@ def _corner_is_blank(masked: NDArray[np.bool_]) -> bool:
 
 def _colour_bar(scale: Scale, style: Style, *, inside: bool) -> Spec:
     at, labels, title = ticks(scale)
+    if inside and scale == "sqrt":  # on a phone, more numbers would touch
+        at, labels = root_ticks()
     bar = style.colour_bar(at, labels, title={"text": title, "font": style.muted()})
     if not inside:
         return bar | {"thickness": 12, "len": 0.6, "title_side": "right"}

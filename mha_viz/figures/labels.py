@@ -1,6 +1,7 @@
 """Tokens on an axis: which of them get a label, how wide the labels are, and the axes."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from mha_viz.figures.base import BARE, Spec, Style
@@ -8,7 +9,7 @@ from mha_viz.figures.text import escape, text_width
 from mha_viz.figures.window import Window
 from mha_viz.tokens import shorten
 
-MAX_TICKS = 44  # labels per side; more would touch on 540 pixels, and hundreds take seconds
+MAX_TICKS = 44  # labels per side; more would overlap on 540 pixels, and hundreds take seconds
 MAX_LETTERS = 12  # of a token on an axis
 
 
@@ -22,20 +23,28 @@ def tick_positions(first: int, end: int, most: int = MAX_TICKS) -> list[int]:
     return list(range(first, end, -(-(end - first) // most)))
 
 
+def apart(values: Sequence[float], least: float, low: float, high: float) -> list[float]:
+    """The values moved as little as needed, so that neighbours are at least `least` apart.
+
+    They keep their order and stay between `low` and `high` where all of them fit.
+    """
+    order = sorted(range(len(values)), key=lambda i: values[i])
+    placed = [float(value) for value in values]
+    for before, i in pairwise(order):  # upwards, then back down from the upper end
+        placed[i] = max(placed[i], placed[before] + least)
+    ceiling = high
+    for i in reversed(order):
+        placed[i] = max(min(placed[i], ceiling), low)
+        ceiling = placed[i] - least
+    return placed
+
+
 def token_ticks(
     tokens: Sequence[str], first: int = 0, end: int | None = None, most: int = MAX_TICKS
 ) -> Spec:
     """The ticks of an axis of tokens, each at its position."""
     at = tick_positions(first, len(tokens) if end is None else end, most)
     return {"tickvals": at, "ticktext": token_labels([tokens[i] for i in at])}
-
-
-def token_meta(tokens: Sequence[str], axes: str = "xy", block: int = 1) -> Spec:
-    """All tokens of `axes`, for the exported data; the axes label only some and shorten them.
-
-    A cell stands for `block` tokens per side.
-    """
-    return {"tokens": list(tokens), "axes": axes, "block": block}
 
 
 def label_width(

@@ -15,18 +15,20 @@ from mha_viz.figures.theme import NORMAL, TextSizes, Theme
 class Line:
     """A line: its name in the legend, a number for each x, and its colour.
 
-    A `guide` is not a measurement: it is thin and dotted, without points.
+    A `guide` is not a measurement: it is thin and dotted, without points. `ranges` are the least
+    and the largest number at each x, drawn as bars.
     """
 
     name: str
     values: Sequence[float]
     colour: str
     guide: bool = False
+    ranges: Sequence[tuple[float, float]] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Ticks:
-    """The places and texts of an axis's labels; without them, Plotly chooses."""
+    """The positions and texts of an axis's labels; without them, Plotly chooses."""
 
     at: Sequence[float]
     labels: Sequence[str]
@@ -47,7 +49,7 @@ def line_chart(
     value_format: str = "%{y:.3g}",
     sizes: TextSizes = NORMAL,
 ) -> go.Figure:
-    """The lines over x, which may be longer than a line that is still being measured.
+    """The lines over x; x may be longer than a line that is still being measured.
 
     `log` makes both axes logarithmic; otherwise the y axis starts at 0. `marked` is an x with an
     orange line. `value_format` is how the hover of a point writes its y.
@@ -75,6 +77,16 @@ def _line(x: Sequence[float], each: Line, value_format: str, theme: Theme) -> Sp
     if each.guide:
         drawn["line"]["dash"] = "dot"
         return drawn
+    if each.ranges:
+        drawn["error_y"] = {
+            "type": "data",
+            "symmetric": False,
+            "array": [high - y for y, (_, high) in zip(each.values, each.ranges, strict=True)],
+            "arrayminus": [y - low for y, (low, _) in zip(each.values, each.ranges, strict=True)],
+            "color": each.colour,
+            "thickness": 1,
+            "width": 3,
+        }
     edge = {"color": theme.page, "width": 1}
     points = {"mode": "lines+markers", "marker": {"size": 7, "color": each.colour, "line": edge}}
     return drawn | points | {"hoverinfo": "all"} | hover(f"{name}, %{{x}}: {value_format}")

@@ -1,4 +1,4 @@
-"""A head's direct effect on the logits of next tokens: a bar each, orange up and blue down."""
+"""A head's direct effect on next-token logits: a bar per token, orange if positive, else blue."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ def logit_effects(
         row_bars(list(effects), list(range(len(labels))), 0.74, customdata=names)
         | fill(colours)
         | outside([with_minus(f"{effect:+.3f}") for effect in effects], style.muted())
-        | hover("%{customdata}: %{x:+.6g}")
+        | hover("%{customdata}: %{x:+.4g}")
     )
     return style.figure(
         bars,

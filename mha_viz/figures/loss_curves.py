@@ -42,7 +42,7 @@ def loss_curves(
     """Loss over step: validation strong, training faint, `uniform` guessing as a dashed line.
 
     With several seeds, the strong line is their mean, a band runs from the lowest to the highest,
-    and each has a thin line. The end of a strong line shows the model's name and its loss.
+    and each seed has a thin line. The end of a strong line shows the model's name and its loss.
     """
     style = Style(theme, sizes)
     lowest = min(range(len(curves)), key=lambda i: (curves[i].last[1], i))
@@ -67,7 +67,7 @@ def loss_curves(
 
 
 def model_colour(theme: Theme, i: int) -> str:
-    """The colour of model i; the first of the palette is left out, as it is the text's."""
+    """The colour of model i; skips the first of the palette, which is the colour of text."""
     return theme.categorical[1 + i % (len(theme.categorical) - 1)]
 
 

@@ -45,7 +45,7 @@ def inside(texts: Sequence[str], font: Spec, **more: Any) -> Spec:
 
 
 def clickable(opacity: float = 1.0) -> Spec:
-    """For traces that take clicks: by default, Plotly fades whatever is not selected."""
+    """For traces that take clicks: keeps Plotly from fading the marks that are not selected."""
     same = {"marker": {"opacity": opacity}}
     return {"selected": same, "unselected": same}
 
@@ -57,7 +57,7 @@ def outside(texts: Sequence[str], font: Spec) -> Spec:
 
 
 def line(x: Values, y: Values, colour: str, width: float, **more: Any) -> Spec:
-    """A line through points; NaN or None interrupts it. It has no hover unless `more` gives one."""
+    """A line through points; NaN or None interrupts it. By default it has no hover."""
     drawn = {"type": "scatter", "mode": "lines", "line": {"color": colour, "width": width}}
     return drawn | {"x": x, "y": y, "hoverinfo": "skip"} | more
 
@@ -74,7 +74,7 @@ def heatmap(
 ) -> Spec:
     """Cells coloured from `low` to `high`; NaN is blank and has no hover.
 
-    A cell stands for `block` places per side; `origin` is the first (column, row).
+    A cell stands for `block` positions per side; `origin` is the first (column, row).
     """
     scale = {"zmin": low, "zmax": high, "colorscale": colours, "hoverongaps": False}
     x0, y0 = (first + (block - 1) / 2 for first in origin)
@@ -114,7 +114,7 @@ def vertical_line(x: float, **more: Any) -> Spec:
 
 
 def png_uri(image: Image.Image, **options: Any) -> str:
-    """The image as a data address, saved as PNG with Pillow's `options`."""
+    """The image as a data URI, saved as PNG with Pillow's `options`."""
     buffer = io.BytesIO()
     # Higher levels save little on flat colours and take longer.
     image.save(buffer, "PNG", compress_level=1, **options)

@@ -43,9 +43,9 @@ def all_heads(
     trace: Trace, *, scale: Scale = "sqrt", theme: str = "light", size: int = 640
 ) -> go.Figure:
     """All heads of all layers in one picture, `size` pixels wide: layers down, heads across."""
-    side = thumbnail_size(trace.n_heads)
-    colours, block = THEMES[theme], -(-trace.n_tokens // side)
-    figure = head_grid(trace.thumbnails(side), colours, scale=scale, block=block)
+    colours, side = THEMES[theme], thumbnail_size(trace.n_heads)
+    thumbnails = trace.thumbnails(side, relative=scale == "share")
+    figure = head_grid(thumbnails, colours, scale=scale)
     height = size * trace.n_layers // trace.n_heads
     return _titled(figure, f"{trace.model}, all heads", size, height, colours.page)
 
@@ -73,7 +73,7 @@ def head_view(
 
 
 def _titled(figure: go.Figure, title: str, width: int, height: int, page: str) -> go.Figure:
-    """The figure with a title, which the app writes beside it, on a page of its own."""
+    """The figure with a title and an opaque background, which the app's pages provide otherwise."""
     room = 36  # pixels for the title
     top = {"text": title, "x": 0.01, "y": 1 - 18 / (height + room), "font": {"size": 16}}
     margin = figure.layout.margin.to_plotly_json()

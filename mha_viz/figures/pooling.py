@@ -8,7 +8,7 @@ from mha_viz.trace import Array
 def pool_by_magnitude(values: Array, rows: int, columns: int | None = None) -> Array:
     """The value of largest magnitude in each block of `rows` x `columns`, with its sign.
 
-    `columns` is `rows` unless given. NaN is ignored; a block of nothing else is NaN.
+    `columns` defaults to `rows`. NaN is ignored; a block of only NaN is NaN.
     """
     columns = columns or rows
     if rows == columns == 1:

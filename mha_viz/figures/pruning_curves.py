@@ -31,7 +31,7 @@ def pruning_curves(
     title: str,
     sizes: TextSizes = NORMAL,
 ) -> go.Figure:
-    """The curves, with their names above; `uniform` and `budget` are dashed lines across."""
+    """The curves, with a legend above; `uniform` and `budget` are dashed horizontal lines."""
     style = Style(theme, sizes)
     colours = [theme.accent, theme.query, theme.key, theme.value, *theme.categorical]
     traces: list[Spec] = []

@@ -5,14 +5,13 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from mha_viz.figures.base import HIDDEN, Spec, Style, hover
-from mha_viz.figures.marks import fill, frame, inside, squares, stroke
-from mha_viz.figures.shapes import head_colours
+from mha_viz.figures.marks import bars, fill, inside, rectangle, squares, stroke
 from mha_viz.figures.theme import NORMAL, TextSizes, Theme
 
-TOP, BOTTOM = 0.0, 2.2  # where the two rows are, in heights of a box
-BOX = 0.84  # width and height of a box, in units
-FEWEST = 8  # minimum number of heads to leave room for, so that boxes do not grow wide
-FEW = 16  # boxes in a row that are all numbered; with more, every second or fourth
+QUERIES, KEYS, VALUES = 0.0, 2.0, 2.8  # where the rows are, in heights of a box
+BOX, ROW = 0.84, 0.68  # the width and height of a query's box, and the height of a key's
+NAMED = 6  # boxes in a row that have a letter and a number
+NUMBERED = 14  # boxes that all have their number; with more, every second or fourth
 
 
 def sharing_figure(
@@ -23,51 +22,66 @@ def sharing_figure(
     selected: int | None = None,
     sizes: TextSizes = NORMAL,
 ) -> go.Figure:
-    """H query heads over G key/value heads, a line from each to the one that it reads.
+    """H query heads over G keys and G values, with a line to those that each query head reads.
 
-    Head h reads key/value head h // (H / G) (Ainslie et al. 2023, section 2.2). `selected` and what
-    it reads are outlined.
+    Query head h reads key/value head h // (H / G) (Ainslie et al. 2023, section 2.2). `selected`
+    and what it reads are outlined, and its line is strong.
     """
-    style, colours = Style(theme, sizes), head_colours(theme, n_heads)
-    share = n_heads // n_kv_heads
+    style, share = Style(theme, sizes), n_heads // n_kv_heads
     reads = [h // share for h in range(n_heads)]
     centres = [share * g + (share - 1) / 2 for g in range(n_kv_heads)]
     lines = [
-        _connection(h, centres[g]) | stroke(colours[h], 4 if h == selected else 2)
+        _connection(h, centres[g]) | stroke(theme.query, 2.5)
+        if h == selected
+        else _connection(h, centres[g]) | stroke(theme.control, 1)
         for h, g in enumerate(reads)
     ]
+    half = BOX / 2
     outlined = []
     if selected is not None:
-        outlined = [(float(selected), TOP), (centres[reads[selected]], BOTTOM)]
+        read = centres[reads[selected]]
+        outlined = [
+            (selected - half, selected + half, QUERIES - half, QUERIES + half),
+            (read - share / 2 + 0.08, read + share / 2 - 0.08, KEYS - ROW / 2, VALUES + ROW / 2),
+        ]
     queries = [f"query head {h} reads key/value head {g}" for h, g in enumerate(reads)]
-    shared = [f"key/value head {g}: {_readers(g, share)}" for g in range(n_kv_heads)]
+    edge = {"color": theme.control, "width": 1}
+    boxes = squares(list(range(n_heads)), [QUERIES] * n_heads, BOX, hovertext=queries)
     return style.figure(
-        _boxes(range(n_heads), TOP, queries, style) | fill(colours, 0.4),
-        _boxes(centres, BOTTOM, shared, style) | fill(theme.control, 0.25),
-        margin={"l": 44, "r": 4, "t": 4, "b": 4},
-        shapes=[*lines, *(frame(x, y, theme.query, BOX / 2 + 0.03) for x, y in outlined)],
-        annotations=[_row_name("q", TOP, style), _row_name("k, v", BOTTOM, style)],
-        xaxis=HIDDEN | {"range": [-0.5, max(n_heads, FEWEST) - 0.5]},
-        yaxis=HIDDEN | {"range": [BOTTOM + 0.5, TOP - 0.5]},
+        boxes
+        | inside(_names("q", n_heads), style.mono())
+        | {"marker": {"color": theme.page, "line": edge}}
+        | hover("%{hovertext}"),
+        _shared("k", KEYS, centres, share, theme.key, style),
+        _shared("v", VALUES, centres, share, theme.value, style),
+        margin={"l": 2, "r": 2, "t": 2, "b": 2},
+        shapes=[*lines, *(rectangle(*box, **stroke(theme.query, 3)) for box in outlined)],
+        xaxis=HIDDEN | {"range": [-0.55, n_heads - 0.45]},
+        yaxis=HIDDEN | {"range": [VALUES + 0.45, QUERIES - 0.5]},
     )
 
 
-def _boxes(centres: Sequence[float], y: float, hovers: list[str], style: Style) -> Spec:
+def _shared(
+    letter: str, y: float, centres: Sequence[float], share: int, colour: str, style: Style
+) -> Spec:
+    """Boxes as wide as the query heads that read them."""
     n = len(centres)
-    step = 1 if n <= FEW else 2 if n <= 2 * FEW else 4
-    numbers = [str(i) if i % step == 0 else "" for i in range(n)]
-    boxes = squares(list(centres), [y] * n, BOX, hovertext=hovers)
-    return boxes | inside(numbers, style.mono()) | hover("%{hovertext}")
+    hovers = [f"{letter} of key/value head {g}: {_readers(g, share)}" for g in range(n)]
+    boxes = bars(centres, [ROW] * n, share - 0.16, base=[y - ROW / 2] * n, hovertext=hovers)
+    font = style.mono(0, style.theme.page)
+    return boxes | fill(colour) | inside(_names(letter, n), font) | hover("%{hovertext}")
+
+
+def _names(letter: str, n: int) -> list[str]:
+    if n <= NAMED:
+        return [f"{letter}{i}" for i in range(n)]
+    step = 1 if n <= NUMBERED else 2 if n <= 2 * NUMBERED else 4
+    return [str(i) if i % step == 0 else "" for i in range(n)]
 
 
 def _connection(x0: float, x1: float) -> Spec:
-    ends = {"x0": x0, "x1": x1, "y0": TOP + BOX / 2, "y1": BOTTOM - BOX / 2}
+    ends = {"x0": x0, "x1": x1, "y0": QUERIES + BOX / 2, "y1": KEYS - ROW / 2}
     return {"type": "line", "layer": "below"} | ends
-
-
-def _row_name(text: str, y: float, style: Style) -> Spec:
-    font = style.mono(1, style.theme.muted)
-    return style.note(text, 0, y, anchor="right middle", xref="paper", xshift=-6, font=font)
 
 
 def _readers(g: int, share: int) -> str:

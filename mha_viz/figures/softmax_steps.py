@@ -35,7 +35,7 @@ class SoftmaxRow:
 def softmax_steps(
     rows: Sequence[SoftmaxRow], theme: Theme, *, selected: int | None, sizes: TextSizes = NORMAL
 ) -> go.Figure:
-    """The rows from the top down, the one of the key `selected` in orange.
+    """The rows from the top down, with the row of the key `selected` in orange.
 
     Bars of scores start at zero; those of exponentials and weights fill a column at 1. A masked
     key shows its score, and 0 as its exponential and weight. The customdata of a bar is its key.
@@ -67,7 +67,7 @@ class _Column:
 
     @property
     def suffix(self) -> str:
-        """How Plotly numbers its axis."""
+        """The number that Plotly appends to the name of its axis."""
         return str(self.number + 1) if self.number else ""
 
     @property
@@ -112,9 +112,9 @@ def _is(row: SoftmaxRow, selected: int | None) -> bool:
 
 def _hover(row: SoftmaxRow) -> str:
     if row.key is None:
-        return f"{escape(row.label)}: weight {row.weight:.6g}"
-    name = f"{_token(row)} ({row.key}): score {row.score:.6g}"
-    return f"{name}, " + ("masked" if row.masked else f"exp {row.exp:.6g}, weight {row.weight:.6g}")
+        return f"{escape(row.label)}: weight {row.weight:.4g}"
+    name = f"{_token(row)} ({row.key}): score {row.score:.5g}"
+    return f"{name}, " + ("masked" if row.masked else f"exp {row.exp:.4g}, weight {row.weight:.4g}")
 
 
 def _token(row: SoftmaxRow) -> str:

@@ -1,4 +1,4 @@
-"""Text in figures: escapes, minus signs, widths and numbers for people."""
+"""Text in figures: escapes, minus signs, widths, and formatted numbers."""
 
 from collections.abc import Iterable
 from unicodedata import east_asian_width
@@ -26,12 +26,11 @@ def text_width(texts: Iterable[str], size: float) -> float:
 
 
 def format_bytes(n: float) -> str:
-    """A number of bytes for people: 36 KiB, 1.5 MiB."""
+    """A byte count in readable form, with three digits: 36 KiB, 1.25 GiB."""
     for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if n >= size:
-            value = n / size
-            digits = 0 if value >= 100 or value == int(value) else 1
-            return f"{value:,.{digits}f} {unit}"
+            value = n / size if n >= 1000 * size else float(f"{n / size:.3g}")
+            return f"{value:,.0f} {unit}" if value >= 100 else f"{value:g} {unit}"
     return f"{n:,.0f} bytes"
 
 

@@ -27,10 +27,10 @@ def tiles_figure(
     *,
     sizes: TextSizes = NORMAL,
 ) -> go.Figure:
-    """The T x T pattern at tile `current`: finished tiles grey, this one with its weights.
+    """The T x T pattern at tile `current`: finished tiles in grey, this one with its weights.
 
     `tiles` are in the order of computation. `weights` `[b_q, b_k]` of the current tile run from 0
-    to 1 and are coloured by their square root; NaN is blank, and so is what no tile covers.
+    to 1 and are coloured by their square root; NaN is blank, and so are cells outside all tiles.
     """
     style, T = Style(theme, sizes), len(tokens)
     queries, keys = tiles[current]

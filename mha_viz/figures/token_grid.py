@@ -27,7 +27,8 @@ class Grid:
     `tokens` are `[R][n]`; `hovers` are too, with one or more lines each. `probabilities` `[R, n]`
     give the colours, and NaN is blank. `outlined` cells have an orange outline, `bold` ones bold
     type. `notes` are rows of text below the cells, each with its name. `first` is the position of
-    the first column, and `selected` a position that is highlighted.
+    the first column, and `selected` a position that is highlighted; without `numbered`, columns
+    have names alone.
     """
 
     columns: Sequence[str]
@@ -40,6 +41,7 @@ class Grid:
     notes: Sequence[tuple[str, Sequence[str]]] = ()
     first: int = 0
     selected: int | None = None
+    numbered: bool = True
 
 
 def token_grid(grid: Grid, theme: Theme, *, sizes: TextSizes = NORMAL) -> go.Figure:
@@ -71,6 +73,8 @@ def _header(sizes: TextSizes) -> float:
 def _headers(grid: Grid, style: Style) -> list[str]:
     """Each token with its position under it."""
     labels = token_labels(grid.columns, MAX_LETTERS)
+    if not grid.numbered:
+        return labels
     texts = {i: f"{label}<br>{i}" for i, label in enumerate(labels, start=grid.first)}
     return [style.selected(text) if i == grid.selected else text for i, text in texts.items()]
 
@@ -95,7 +99,7 @@ def _outlines(outlined: NDArray[np.bool_], theme: Theme) -> Spec:
 
 
 def _texts(grid: Grid, style: Style) -> Spec:
-    """All tokens and notes, in an ink that can be read on the cell."""
+    """All tokens and notes, in a colour that is readable on the cell."""
     texts = [*_cell_texts(grid, style.theme), *_note_texts(grid, style.theme)]
     x, y, labels, colours = (list(part) for part in zip(*texts, strict=True))
     font = style.mono(-1) | {"color": colours}

@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from mha_viz.figures.base import Style, hover
-from mha_viz.figures.labels import MAX_LETTERS, MAX_TICKS, token_axis, token_meta, token_ticks
+from mha_viz.figures.labels import MAX_LETTERS, MAX_TICKS, token_axis, token_ticks
 from mha_viz.figures.marks import heatmap
 from mha_viz.figures.pooling import pool_by_magnitude
 from mha_viz.figures.scale import root_ticks
@@ -66,7 +66,6 @@ def matrix_heatmap(
         cells | text | {"customdata": pooled, "colorbar": bar},
         margin={"l": width, "r": 6, "t": width if both else 40, "b": 6},
         dragmode="zoom",
-        meta=token_meta(tokens, axes="xy" if both else "y", block=block) if tokens else None,
         xaxis=x,
         yaxis=y,
     )

@@ -4,7 +4,7 @@ from mha_viz.figures.cache_sizes import KINDS, SYMBOLS, CacheSize, cache_sizes_f
 from mha_viz.figures.theme import LIGHT
 
 
-def test_what_a_model_has_carries_the_sign_of_its_kind() -> None:
+def test_the_actual_size_has_the_symbol_of_its_kind() -> None:
     models = [
         CacheSize("<b>A</b>", (64, 8, 1), 64, KINDS[0]),
         CacheSize("B", (64, 8, 1), 1, KINDS[2]),

@@ -23,13 +23,13 @@ def test_every_position_has_a_cell_in_both_rows(n: int) -> None:
     assert len(set(places)) == 2 * n
     assert max(x for x, _ in places) < PER_LINE
     (mark,) = figure.layout.shapes
-    last = figure.data[2]  # the position that is made is not there yet
+    last = figure.data[2]  # the generated position does not exist yet
     assert mark.x0 < last.x[0] < mark.x1
     assert mark.y0 < min(last.base)
     assert height(n) >= 100
 
 
-def test_a_token_that_is_not_there_yet_has_no_name() -> None:
+def test_a_token_not_generated_yet_has_no_label() -> None:
     states: list[State] = ["computed", "computed", "not yet", "not yet"]
     figure = cache_figure([*MARKUP, "later"], states, states, LIGHT, generated=2, sizes=STAGE)
     names = figure.data[-1]

@@ -31,7 +31,7 @@ def test_root_and_log_colours_keep_the_value_for_the_hover() -> None:
     assert np.nanmax(tiny.z) == 0
 
 
-def test_a_window_is_cut_out_at_its_place() -> None:
+def test_a_window_shows_its_part_of_the_pattern() -> None:
     tokens = [str(i) for i in range(12)]
     window = Window(4, 10, 2, 7)
     figure = cell_map(values(12), tokens, LIGHT, colours="signed", top=1.0, window=window)

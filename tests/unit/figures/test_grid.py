@@ -1,4 +1,4 @@
-"""The grid of all heads: each thumbnail is the heatmap, smaller."""
+"""The grid of all heads: each thumbnail is a smaller heatmap."""
 
 import base64
 import io

@@ -37,7 +37,7 @@ def test_a_line_leads_from_the_token_that_looks_to_the_one_looked_at(upright: bo
     assert strong[1.0] > strong[0.5] > strong[0.25]
 
 
-def test_lines_of_several_heads_lie_side_by_side_and_a_head_without_any_is_named() -> None:
+def test_lines_of_several_heads_are_side_by_side_and_the_legend_names_all() -> None:
     eye = dot_product.lines(np.eye(4, dtype=np.float32), most=1)
     none = dot_product.lines(np.full((4, 4), 0.25, np.float32), threshold=0.9)
     assert len(none) == 0

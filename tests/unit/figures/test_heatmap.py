@@ -1,10 +1,11 @@
-"""The heatmap of one head holds the weights, exact or pooled, and draws no future."""
+"""The heatmap of one head holds the weights, exact or pooled, and leaves masked cells blank."""
 
 import numpy as np
 import plotly.graph_objects as go
 import pytest
 from support.patterns import random_pattern
 
+from mha_viz.figures import scale
 from mha_viz.figures.heatmap import head_heatmap
 from mha_viz.figures.labels import MAX_TICKS
 from mha_viz.figures.text import escape
@@ -58,6 +59,31 @@ def test_a_long_text_is_pooled_by_its_largest_weight(T: int) -> None:
     assert len(figure.to_json()) < 1_500_000
 
 
+@pytest.mark.parametrize("name", scale.SCALES)
+@pytest.mark.parametrize("window", [None, Window(200, 900, 100, 900)])
+def test_a_pooled_cell_has_the_strongest_colour_of_its_pairs(
+    name: scale.Scale, window: Window | None
+) -> None:
+    pattern = random_pattern(1024)
+    seen = window or whole(1024)
+    tokens = [str(i) for i in range(1024)]
+    figure = head_heatmap(pattern, tokens, LIGHT, window=window, scale=name)
+    exact = scale.position(pattern, name)[seen.first_query : seen.end_query]
+    exact = exact[:, seen.first_key : seen.end_key]
+    drawn = trace_of(figure)["z"]
+    for row, column in [(0, 0), (1, 0), (9, 3), (80, 61), (len(drawn) - 1, 0)]:
+        cell = exact[row * seen.block :, column * seen.block :][: seen.block, : seen.block]
+        assert drawn[row, column] == pytest.approx(cell.max(), abs=1e-6)
+
+
+def test_a_pooled_cell_relative_to_uniform_says_so_on_hover() -> None:
+    pattern = random_pattern(600)
+    figure = head_heatmap(pattern, ["a"] * 600, LIGHT, scale="share")
+    ratios = pattern * np.arange(1, 601)[:, None]
+    assert np.asarray(figure.data[0].customdata)[-1, 0] == pytest.approx(ratios[597:, :3].max())
+    assert "× uniform" in figure.data[0].hovertemplate
+
+
 def test_a_window_of_a_long_text_is_exact() -> None:
     pattern = random_pattern(1024)
     tokens = [str(i) for i in range(1024)]
@@ -69,3 +95,11 @@ def test_a_window_of_a_long_text_is_exact() -> None:
     assert np.isnan(held["z"][future]).all()
     assert figure.data[0].x0 == 90
     assert figure.data[0].y0 == 100
+
+
+def test_the_numbers_of_the_colour_bar_in_the_corner_are_few_enough_for_a_phone() -> None:
+    """0 and .01 would touch there."""
+    corner = head_heatmap(random_pattern(17), ["a"] * 17, LIGHT).data[0].colorbar
+    assert corner.orientation == "h"
+    assert list(corner.ticktext) == ["0", ".05", ".2", ".5", "1"]
+    np.testing.assert_allclose(np.square(corner.tickvals), [0, 0.05, 0.2, 0.5, 1])

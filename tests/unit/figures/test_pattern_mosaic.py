@@ -24,7 +24,7 @@ def test_every_head_is_drawn_once_with_its_weights(counts: tuple[int, int]) -> N
     assert sum(text.startswith("H0: ") for text in texts) == 2 * 36
 
 
-def test_a_cell_tells_its_head_its_characters_and_its_weight() -> None:
+def test_hovering_a_cell_shows_its_head_characters_and_weight() -> None:
     pattern = triangles(2)
     figure = pattern_mosaic([("2 heads", pattern)], "Good mor", LIGHT)
     z, text = np.asarray(figure.data[0].z), figure.data[0].text

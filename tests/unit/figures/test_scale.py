@@ -17,7 +17,7 @@ def test_scales_keep_order_and_their_ends() -> None:
         assert 0 <= min(positions) < max(positions) <= 1
 
 
-def test_against_an_even_share_one_is_the_same_colour_in_every_row() -> None:
+def test_relative_to_uniform_1_has_the_same_colour_in_every_row() -> None:
     rows = np.arange(50)
     uniform = np.tril(np.ones((50, 50), dtype=np.float32)) / (rows + 1)[:, None]
     at = scale.position(uniform.astype(np.float32), "share")

@@ -13,8 +13,9 @@ from mha_viz.figures.theme import LIGHT
 def test_a_line_leads_to_the_head_that_attention_reads(H: int, G: int) -> None:
 
     figure = sharing_figure(H, G, LIGHT, selected=H - 1)
-    queries, shared = figure.data
+    queries, shared, values = figure.data
     assert (len(queries.x), len(shared.x)) == (H, G)
+    assert list(values.x) == list(shared.x)
     names = torch.arange(G).view(1, G, 1, 1)
     reads = repeat_heads(names, H).flatten().tolist()
     lines = [shape for shape in figure.layout.shapes if shape.type == "line"]

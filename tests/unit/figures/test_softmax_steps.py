@@ -1,4 +1,4 @@
-"""From scores to weights: each row says its three numbers."""
+"""From scores to weights: each row shows its three numbers."""
 
 import json
 
@@ -18,7 +18,7 @@ RUNGS = [
 
 
 @pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
-def test_every_rung_says_its_three_numbers(theme) -> None:
+def test_every_bar_shows_its_three_numbers(theme) -> None:
     figure = softmax_steps(RUNGS, theme, selected=7)
     said = [note.text for note in figure.layout.annotations]
     for text in ["<b>9.910</b>", "<b>0.8349</b>", "7.357", "0.0779", "−3.000 → −∞", "1.1978"]:
@@ -31,7 +31,7 @@ def test_every_rung_says_its_three_numbers(theme) -> None:
     assert EVIL not in json.dumps(figure.to_plotly_json(), default=str)
 
 
-def test_a_press_anywhere_on_a_rung_tells_its_key() -> None:
+def test_a_click_anywhere_on_a_bar_selects_its_key() -> None:
     figure = softmax_steps(RUNGS, LIGHT, selected=7)
     targets = [bars for bars in figure.data if bars.customdata is not None]
     assert len(targets) == 3
