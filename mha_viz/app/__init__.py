@@ -1,1 +1,1 @@
-"""The web app, the only part of the package that imports Streamlit."""
+"""The web app: apart from cli.py, the only part of the package that imports Streamlit."""

@@ -1,21 +1,28 @@
-"""The export panel: each figure of a page as a picture, a page or data, and all of them at once."""
+"""The export panel: each figure as an image, data or a script, and the whole page as one file."""
 
-import datetime
+import json
 import re
+import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from urllib.parse import urlencode
+from typing import Any, BinaryIO, cast
 
 import streamlit as st
 
 from mha_viz import export
 from mha_viz.app.browser import component_code
+from mha_viz.app.messages import plain
 from mha_viz.app.view import View
-from mha_viz.app.widgets.chart import pictures, recorded_settings, recorded_source
+from mha_viz.app.widgets import explained
+from mha_viz.app.widgets.chart import pictures
+from mha_viz.app.widgets.origins import origin_of_page, origin_of_view, text_of_page
+from mha_viz.export.trace_file import COMPUTE_PATTERNS
+from mha_viz.figures.text import format_bytes
 
-TITLE = "GPT-2 attention"
-Facts = dict[str, object]
+LARGEST_DOWNLOAD = 2**30  # bytes, which the server holds until the browser has them
+LARGEST_DOWNLOAD_OF_MANY = 2**27  # if others can reach the server too
+PATTERNS: dict[str, Any] = {"none": None, "float16": "float16", "float32": "float32"}
 _HERE = Path(__file__).parent
 _save = st.components.v2.component(
     "mha_viz_save",
@@ -28,88 +35,130 @@ _save = st.components.v2.component(
 )
 
 
-def offer(view: View) -> None:
-    """A switch in the sidebar and, when it is on, every figure of this page in every format."""
+def offer(view: View, title: str, *, alone: bool) -> None:
+    """A switch in the sidebar and, when it is on, every figure of this page in every format.
+
+    `title` is that of the page; `alone` says that no other machine can reach the server.
+    """
     with st.sidebar:
         if not st.toggle("Export", key="export", help="Figures and data as files"):
             return
-        drawn = pictures()
-        if not drawn:
-            st.caption("There are no figures on this page at the moment.")
-            return
-        key = st.selectbox("Figure", list(drawn), key="export_figure")
-        picture = drawn[key]
-        name = _file_name(f"{picture.name}-{view.at.key}")
-        if picture.plotted:
-            theme = view.theme
-            data = {"key": key, "name": name, "page": theme.page, "rim": theme.control}
-            _save(key=f"save {key}", data=data)
+        if drawn := pictures():
+            _figure_files(view, title, drawn)
         else:
-            st.caption("For PNG and SVG, use the buttons below the figure.")
-        text, facts = recorded_source() or (view.trace.text, _facts_of_view(view))
-        facts = _link(view) | facts | recorded_settings() | _creation()
-        _data_buttons(picture, name, facts, text)
-        st.download_button(
-            "Whole page as one HTML file",
-            partial(export.page, TITLE, list(drawn.values()), facts, text),
-            f"page-{view.at.key}.html",
-            "text/html",
-            on_click="ignore",
-            key="export_page",
-            help="One file that opens offline: text, token ids, model and weights, versions, "
-            "settings, all figures, and the link to this view",
-        )
+            st.caption("There are no figures on this page at the moment.")
+        _trace_file(view, LARGEST_DOWNLOAD if alone else LARGEST_DOWNLOAD_OF_MANY)
 
 
-def facts_of_model(view: View) -> Facts:
-    """The weights in use, and the device that computes with them."""
-    about = view.about
-    return {
-        "Model": f"{about.name} ({about.source}), {about.n_parameters:,} parameters",
-        "Weights": f"SHA-256 {about.weights_hash}, stored as {about.stored_dtype}",
-        "Device": f"{view.model.device.type}, computed as float32",
-    }
+def _figure_files(view: View, title: str, drawn: dict[str, export.Picture]) -> None:
+    """One figure in every format, and the page as one file."""
+    origin, text = origin_of_page(), text_of_page()
+    key = st.selectbox("Figure", list(drawn), key="export_figure", format_func=_titles(drawn))
+    picture = drawn[key]
+    name = _file_name(picture.title, view.at.key)
+    if picture.plotted:
+        theme = view.theme
+        said = {"page": theme.page, "rim": theme.control, "origin": json.dumps(origin)}
+        _save(key=f"save {key}", data={"key": key, "name": name, **said})
+    else:
+        st.caption("For PNG and SVG, use the buttons below the figure.")
+    page = partial(export.page, theme=view.theme, origin=origin, text=text)
+    _buttons(picture, name, origin, partial(page, picture.title, [picture]))
+    if picture.recipe.cannot:
+        st.caption(f"There is no Python script for this figure. {plain(picture.recipe.cannot)}")
+    tokens = view.trace.tokens if text == view.trace.text else ()
+    st.download_button(
+        "Whole page as one HTML file",
+        partial(page, title, list(drawn.values()), tokens=tokens),
+        f"{_file_name(title, view.at.key)}.html",
+        "text/html",
+        on_click="ignore",
+        key="export_page",
+        help="One file that opens offline, with all figures, the text, its token ids, the model's "
+        "name and the hash of its weights, versions, settings, and a link to this view",
+    )
 
 
-def _data_buttons(picture: export.Picture, name: str, facts: Facts, text: str) -> None:
-    html = partial(export.page, picture.name, [picture], facts, text)
+def _buttons(
+    picture: export.Picture,
+    name: str,
+    origin: dict[str, object],
+    html: Callable[[], str],
+) -> None:
     files: list[tuple[str, str, str, Callable[[], str | bytes]]] = [
         ("HTML", ".html", "text/html", html),
-        ("CSV", ".csv", "text/csv", picture.csv),
-        ("JSON", ".json", "application/json", picture.json),
-        ("npz", ".npz", "application/octet-stream", picture.npz),
+        ("CSV", ".csv", "text/csv", partial(picture.csv, origin)),
+        ("JSON", ".json", "application/json", partial(picture.json, origin)),
+        ("npz", ".npz", "application/octet-stream", partial(picture.npz, origin)),
+        ("Python", ".py", "text/x-python", partial(picture.script, origin)),
     ]
     with st.container(horizontal=True):
         for label, ending, mime, make in files:
+            if label == "Python" and picture.recipe.cannot:
+                continue
             st.download_button(
                 label, make, f"{name}{ending}", mime, on_click="ignore", key=f"as {label}"
             )
 
 
-def _link(view: View) -> Facts:
-    """The address of what is shown; a model or text that is not available is replaced in it."""
-    page = (st.context.url or "").split("?")[0]
-    query = {name: st.query_params.get_all(name) for name in st.query_params}
-    shown = {"model": view.source, "text": view.trace.text}
-    query |= {name: [value] for name, value in shown.items() if name in query}
-    encoded = urlencode(query, doseq=True)
-    return {"Link": f"{page}?{encoded}" if encoded else page}
+def _trace_file(view: View, largest: int) -> None:
+    """The whole trace as one npz file, and how to compute the patterns from it."""
+    with st.expander("Whole trace"):
+        explained.note(
+            "One npz file with q, k and v of every head, the logits at the last position, the "
+            "scales, the tokens and their ids."
+        )
+        kinds = {
+            f"{kind} ({format_bytes(export.trace_size(view.trace, kind_of))})": kind_of
+            for kind, kind_of in PATTERNS.items()
+        }
+        chosen = kinds[st.selectbox("Patterns of all heads", list(kinds), key="export_patterns")]
+        name = _file_name("trace", view.about.name.rpartition("/")[2]) + ".npz"
+        size = export.trace_size(view.trace, chosen)
+        if size > largest:
+            explained.note(
+                f"This file would be {format_bytes(size)}, but downloads are limited to "
+                f"{format_bytes(largest)}. Write it with this script instead."
+            )
+            st.code(_write_it(view, name, chosen), language="python", wrap_lines=True)
+        else:
+            st.download_button(
+                "Download npz",
+                partial(_written, view, chosen, origin_of_view(view)),
+                name,
+                "application/octet-stream",
+                on_click="ignore",
+                key="export_trace",
+            )
+        explained.note(
+            "To compute a pattern, apply the softmax to the scaled dot products of q and k, each "
+            "row over the keys up to its query."
+        )
+        st.code(COMPUTE_PATTERNS.format(name=name), language="python", wrap_lines=True)
 
 
-def _facts_of_view(view: View) -> Facts:
-    trace = view.trace
-    return facts_of_model(view) | {
-        "Head": view.at.key,
-        "Colour": f"{view.scale}{', sink dimmed' if view.dim_sink else ''}, {view.theme.name}",
-        "Tokens": f"{trace.n_tokens:,}; dropped at the {trace.cut}: {trace.left_out:,}",
-        "Token ids": trace.token_ids,
-    }
+def _written(view: View, patterns: Any, origin: export.Origin) -> BinaryIO:
+    """The npz file, on disk, so that it is in memory only while the server sends it."""
+    # Without a buffer: Streamlit accepts no buffered file that is open for reading and writing.
+    file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
+    export.write_trace(view.trace, file, patterns=patterns, origin=origin)
+    file.seek(0)
+    return cast(BinaryIO, file)
 
 
-def _creation() -> Facts:
-    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return {**export.versions(), "Created": now}
+def _write_it(view: View, name: str, patterns: Any) -> str:
+    template = ".with_template()" if view.model.template else ""
+    return (
+        "from mha_viz.checkpoints import load\nfrom mha_viz.export import write_trace\n\n"
+        f"trace = load({view.source!r}){template}.trace(text)  # your text\n"
+        f'with open("{name}", "wb") as file:\n'
+        f"    write_trace(trace, file, patterns={patterns!r})\n"
+    )
 
 
-def _file_name(text: str) -> str:
-    return re.sub(r"[^\w.-]+", "-", text).strip("-").lower()
+def _titles(drawn: dict[str, export.Picture]) -> Callable[[str], str]:
+    return lambda key: drawn[key].title
+
+
+def _file_name(*parts: str) -> str:
+    return "-".join(re.sub(r"[^\w.]+", "-", part).strip("-").lower() for part in parts)

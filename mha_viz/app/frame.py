@@ -16,6 +16,7 @@ from mha_viz.app import style
 if TYPE_CHECKING:
     from mha_viz.app.view import View
 
+OF_OTHER_MODELS = {"training"}  # pages that show no number of the model in the sidebar
 _warm = threading.Event()  # set once the server has shown a page
 
 
@@ -37,6 +38,7 @@ def run(page: StreamlitPage, placeholder: DeltaGenerator) -> None:
     """Gathers the inputs and runs the page; skips it if there is nothing to draw yet."""
     from mha_viz.app import export_panel, inputs
     from mha_viz.app.widgets import chart
+    from mha_viz.app.widgets.parity_line import parity_line
     from mha_viz.app.work import jobs
 
     view = inputs.view()
@@ -50,6 +52,8 @@ def run(page: StreamlitPage, placeholder: DeltaGenerator) -> None:
         "query": theme.query,
         "track": theme.surface,
         "bar": theme.accent,
+        "good": theme.good,
+        "warn": theme.warn,
         "bad": theme.bad,
         "grid-ratio": f"{view.trace.n_heads} / {view.trace.n_layers + 0.4}",
     }
@@ -58,11 +62,13 @@ def run(page: StreamlitPage, placeholder: DeltaGenerator) -> None:
     jobs.keep_alive()
     chart.reset()
     page.run()
-    export_panel.offer(view)
+    export_panel.offer(view, page.title, alone=inputs.serves_this_machine_only())
     _warm.set()
+    if page.url_path not in OF_OTHER_MODELS:
+        parity_line(view)
 
 
 def view() -> "View":
-    """What to show, for the page that runs now."""
+    """The view of the page that is running."""
     current: View = st.session_state["view"]
     return current

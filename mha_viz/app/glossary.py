@@ -15,7 +15,7 @@ from mha_viz.assets import ASSETS
 FILE = ASSETS / "glossary.md"
 _ENTRY = re.compile(r"^- \*\*(?P<name>[^*]+)\*\*(?: \((?P<forms>[^)]*)\))?: (?P<text>.+)$", re.M)
 _TAG = re.compile(r"<[^>]*>")
-_SHORT = 3  # letters; anything shorter is a symbol: its case counts, and it has no plural
+_SHORT = 3  # characters; anything shorter is a symbol, which is case-sensitive and has no plural
 
 
 @dataclass(frozen=True, slots=True)

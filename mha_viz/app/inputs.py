@@ -11,7 +11,7 @@ from mha_viz.app import link
 from mha_viz.app.messages import notice, problem
 from mha_viz.app.samples import DEFAULT, SAMPLES
 from mha_viz.app.view import View
-from mha_viz.app.widgets import explained
+from mha_viz.app.widgets import explained, revisions, text_read
 from mha_viz.app.widgets.choices import check_link, text_area
 from mha_viz.app.work import downloads, models
 from mha_viz.checkpoints import hub
@@ -24,21 +24,24 @@ from mha_viz.model import Model
 from mha_viz.trace import Cut, Trace
 
 SCALES: dict[str, Scale] = {"√ weight": "sqrt", "weight": "weight", "vs uniform": "share"}
+_MOST = 20  # tokens that a character can become: it may expand, and each byte be a token
 FIRST_HEAD = {"bundled": "L3H0", "gpt2": "L5H1"}
 
 
 def view() -> View | None:
     """Draws the sidebar and gathers what to show; None while there is nothing to show yet.
 
-    The page says what cannot be done, and shows what it showed before.
+    If an input cannot be used, the page says why and keeps showing the previous model or text.
     """
     link.restore()
     with st.sidebar:
         asked = _model_input()
+        revisions.choose(asked)
         device = _device_input()
         text = _text_input()
         below = st.container()
     source, model, waits = _model(asked, device)
+    model = model.with_template(text_read.template_input(below, model))
     if not text:
         _ask_for_text()
     found = _trace(below, source, device, model, text)
@@ -68,13 +71,14 @@ def view() -> View | None:
     if not waits:
         _check_focus(view)
     link.save(trace.n_tokens - 1)
-    _warn_of_dropped_tokens(trace)
-    warn_of_replaced_characters(trace, "The text")
+    text_read.warn_of_dropped_tokens(trace)
+    text_read.warn_of_replaced_characters(trace, "The text")
+    text_read.warn_of_changed_text(trace, "the text")
     return view
 
 
 def obtain(source: str, device: str | None, *, lane: str = "model") -> Model | None:
-    """The model; None after the page has said why there is none."""
+    """The model, or None if it cannot be used; the page then says why."""
     try:
         if checkpoints.is_local(source) and not serves_this_machine_only():
             raise SourceError(
@@ -90,16 +94,6 @@ def obtain(source: str, device: str | None, *, lane: str = "model") -> Model | N
     except (SourceError, CheckpointError) as error:
         problem(str(error))
         return None
-
-
-def warn_of_replaced_characters(trace: Trace, text: str) -> None:
-    """Warns if a text contains U+FFFD, a browser's replacement for what it cannot send."""
-    n = trace.replaced + trace.text.count("\ufffd")
-    if n:
-        notice(
-            f"{text} contains U+FFFD {n} time{'s' * (n > 1)}. It replaces characters that are not "
-            "valid Unicode."
-        )
 
 
 def serves_this_machine_only() -> bool:
@@ -118,14 +112,15 @@ def _model_input() -> str:
         key="model",
         bind="query-params",
         accept_new_options=True,
-        help="Choose a model, type the name of any GPT-2 on the Hugging Face Hub (owner/name), or "
+        help="Choose a model, type the name of any GPT-2 on the Hugging Face Hub (owner/name or "
+        "owner/name@revision), or "
         "enter a folder path that starts with ./ or /",
     )
     return (selected or "bundled").strip()
 
 
 def _device_input() -> str | None:
-    """The selected device; None, which means the best one, if there is no choice."""
+    """The selected device; None, for the default, if the machine has only one."""
     names = devices.available()
     if len(names) == 1:
         return None
@@ -169,7 +164,7 @@ def _set_text(text: str) -> None:
 def _model(asked: str, device: str | None) -> tuple[str, Model, bool]:
     """The model to show with its source, and whether the page waits for another one.
 
-    Until the model that was asked for is there, the previous one is shown, or else the bundled one.
+    Until the requested model is ready, the previous one is shown, or else the bundled one.
     """
     model = obtain(asked, device)
     if model is not None:
@@ -189,11 +184,13 @@ def _trace(
     _, before = state.get("shown", ("", ""))
     found = None
     if text:
-        found = models.trace(source, device, text, _cut_input(sidebar, model, text))
+        cut = _cut_input(sidebar, model, text)
+        found = models.trace(source, device, text, cut, template=model.template)
     if found is None and before and before != text:
         text = before
-        cut: Cut = state.get("cut") or "end"
-        found = models.trace(source, device, text, cut, lane="text before")
+        cut = state.get("cut") or "end"
+        template = model.template
+        found = models.trace(source, device, text, cut, template=template, lane="text before")
     if found is not None:
         state["shown"] = (source, text)
     return found
@@ -203,11 +200,11 @@ def _cut_input(sidebar: DeltaGenerator, model: Model, text: str) -> Cut:
     """Where a text that is too long for the model is cut."""
     limit = model.config.n_positions
     asked = st.session_state.get("link", {}).get("cut")
-    if len(text) < limit and asked is None:  # a token is at least one byte
+    if len(text) * _MOST < limit and asked is None:
         return st.session_state.get("cut") or "end"
     try:
-        fits = len(model.encode(text)[0]) <= limit
-    except TextError:  # which the trace will say
+        fits = len(model.input_ids(text)) <= limit
+    except TextError:  # tracing will report it
         return "end"
     if fits:
         return "end"
@@ -230,7 +227,7 @@ def _head_input(sidebar: DeltaGenerator, source: str, trace: Trace, *, waits: bo
     first = first if first in options else options[0]
     state = st.session_state
     if state.get("waits") and not waits and (asked := state["link"].get("at")) in options:
-        state["at"] = asked  # the model of the link is here at last
+        state["at"] = asked  # the model in the link has been loaded by now
     elif (before := state.get("at")) is not None and before not in options:
         if not waits:
             notice(f"{source} has no head {before}; showing {first}.")
@@ -250,7 +247,7 @@ def _head_input(sidebar: DeltaGenerator, source: str, trace: Trace, *, waits: bo
 
 
 def _drawing_inputs(sidebar: DeltaGenerator) -> dict[str, Any]:
-    """How patterns are drawn, by the names of the view's fields."""
+    """How patterns are drawn, as arguments of View."""
     names = list(SCALES)
     with sidebar:
         scale = explained.segmented_control(
@@ -276,14 +273,15 @@ def _drawing_inputs(sidebar: DeltaGenerator) -> dict[str, Any]:
 
 
 def _about(model: Model) -> None:
-    """Where the numbers come from, for readers who want to verify them."""
+    """Where the numbers come from, for users who want to verify them."""
     about = model.description
-    with st.expander("About this model"):
+    # Every model has a note on its unembedding; the expander is open if there are others.
+    with st.expander("About this model", expanded=len(about.notes) > 1):
         st.text(
             f"{about.n_parameters:,} parameters, d_model {model.config.d_model}, "
             f"{model.config.n_positions:,} positions\n"
             f"stored as {about.stored_dtype}, computed as float32 on {model.device.type}\n"
-            f"weights {about.weights_hash[:12]}\n" + "\n".join(about.notes)
+            f"weights SHA-256 {about.weights_hash[:12]}…\n" + "\n".join(about.notes)
         )
 
 
@@ -316,14 +314,3 @@ def _check_focus(view: View) -> None:
         state["key_chosen"] = None
     if check_link("window", view.window_text or "the whole pattern") or view.window is None:
         state["window"] = None
-
-
-def _warn_of_dropped_tokens(trace: Trace) -> None:
-    dropped, kept = trace.left_out, trace.n_tokens
-    if not dropped:
-        return
-    first, last = ("first", "last") if trace.cut == "end" else ("last", "first")
-    notice(
-        f"The text has {kept + dropped:,} tokens, but this model's context holds {kept:,}. Showing "
-        f"the {first} {kept:,}; the {last} {dropped:,} are dropped."
-    )

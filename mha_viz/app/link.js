@@ -1,8 +1,8 @@
 // @ts-check
-// One click or key press makes one entry in the browser's history. Streamlit makes none for the
-// state of its own widgets, and one for every other message that changes the address bar: one for a
-// page, then another for what is pinned on it. Here the first change after a press adds an entry,
-// and later changes replace it until the next press. A key that is held down is one press.
+// One click or key press makes one entry in the browser's history. Streamlit makes no entry for the
+// state of its own widgets, but one for every other message that changes the address bar: one for a
+// page, then another for the token that is pinned on it. Here the first change after a press adds an
+// entry, and later changes replace it until the next press. A key that is held down is one press.
 
 import { isFirstCall } from "./browser/once.js";
 

@@ -1,4 +1,4 @@
-"""The part of the address bar that no widget holds, and warnings about values in links."""
+"""Query parameters that are not bound to a widget, and warnings about values in links."""
 
 import time
 from collections.abc import Sequence
@@ -9,17 +9,31 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from mha_viz.app.browser import run_script
 
-UNBOUND = ("token", "key", "side", "window")  # chosen by a click
+UNBOUND = ("token", "key", "side", "window")  # selected by a click or a drag
 STAYS = 8.0  # seconds for which a warning is shown
-# Option labels are values in links; links with a label that was reworded since still open.
+# Option labels are also values in links, so links made before a label was reworded still work.
 RENAMED: dict[str, dict[str, str]] = {  # key -> {value in old links: value now}
     "colour": {"vs even": "vs uniform"},
     "shapes": {"Walk": "Walkthrough", "Memory": "Memory layout", "Break it": "Bugs"},
-    "step": {"weigh": "weighted sum", "back": "transpose back"},
+    "step": {
+        "input": "x",
+        "project": "q k v",
+        "scale": "scores",
+        "weigh": "z",
+        "weighted sum": "z",
+        "back": "merge",
+        "transpose back": "merge",
+    },
+    "layout": {"Contiguous": "Merge"},
     "mistake": {"merge as it lies": "no transpose back"},
     "variants": {"Shared keys": "Grouped-query attention"},
     "cache_of": {"a token": "one token", "a context": "full context"},
-    "many": {"Tellings": "Implementations", "Counting": "Parameters and FLOPs"},
+    "many": {
+        "Tellings": "A list of heads",
+        "Implementations": "A list of heads",
+        "Counting": "Cost",
+        "Parameters and FLOPs": "Cost",
+    },
     "lab": {"By hand": "Ablation", "Take out": "Prune"},
     "orders": {
         "worst first": "most important first",
@@ -48,12 +62,12 @@ RENAMED: dict[str, dict[str, str]] = {  # key -> {value in old links: value now}
     "against": {"without heads": "ablated heads"},
 }
 SEVERAL = ("orders",)  # keys of widgets that hold several values
-LONGEST = 16_000  # characters of an encoded text; servers and chats cut or refuse far longer links
+LONGEST = 16_000  # characters of an encoded text; servers and chat apps reject far longer links
 _ONE_ENTRY_PER_PRESS = Path(__file__).parent / "link.js"
 
 
 def restore() -> None:
-    """Reads from the link what no widget holds, once per visit and after Back or Forward.
+    """Reads the unbound parameters from the link, once per session and after Back or Forward.
 
     Keeps the raw values of the first link: Streamlit silently drops a bound value that does not
     fit, and `warning` reports it.
@@ -65,7 +79,7 @@ def restore() -> None:
         _translate()
     elif context is None or not context.is_history_navigation:
         return
-    state.pop("trace_key", None)  # so that the link's choices in its text stay
+    state.pop("trace_key", None)  # so that the token and the zoom of the link are kept
     token, key, side, window = (st.query_params.get(name, "") for name in UNBOUND)
     state["token"] = int(token[:6]) if token.isdecimal() else None
     state["key_chosen"] = int(key[:6]) if key.isdecimal() else None
@@ -87,9 +101,9 @@ def _translate() -> None:
 
 
 def save(last: int) -> None:
-    """Writes them back to the address bar; link.js turns the changes of a click into one entry.
+    """Writes the unbound parameters to the address bar; link.js makes one history entry per click.
 
-    `last` is the token that is pinned by default; it is not written unless it was there.
+    `last` is the token that is pinned by default; it is only written if the link already has one.
     """
     state = st.session_state
     token, key, window = (state.get(name) for name in ("token", "key_chosen", "window"))
@@ -113,8 +127,9 @@ def save(last: int) -> None:
 def warning(name: str, taken: str | Sequence[str], *, shown: str = "") -> str:
     """Warning text if the link's value for `name` could not be used, else "".
 
-    `taken` is the value in use, or all of several; `shown` describes it if it does not speak for
-    itself. The warning lasts some seconds, since the page may run again meanwhile.
+    `taken` is the value in use, or all values if there are several; `shown` describes it in the
+    warning, if given. The warning stays for a few seconds, because the page may run again
+    meanwhile.
     """
     warnings: dict[str, tuple[str, float]] = st.session_state.setdefault("link warnings", {})
     asked = st.session_state.get("link", {}).pop(name, None)

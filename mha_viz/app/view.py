@@ -15,8 +15,8 @@ from mha_viz.trace import Trace
 class View:
     """What is shown: a trace, the selected head and token, and how they are drawn.
 
-    `trace_key` identifies the trace (model, text and cut) in caches and in the browser. `source`
-    and `device` are the names by which the model was obtained.
+    `trace_key` identifies the trace (model, text, cut and template) in caches and in the browser.
+    `source` and `device` are the names by which the model was obtained.
     """
 
     source: str

@@ -1,8 +1,8 @@
 """JavaScript that several parts of the page share, and how a module becomes code for Streamlit.
 
 The browser code is written as ES modules, so that lint, type check and unit tests work on the files
-as they are. Streamlit takes the code of a component as one text; the functions here join a module
-and everything it imports into that text. Users need neither Node nor a build step.
+as they are. Streamlit takes the code of a component as one string; the functions here join a module
+and everything it imports into that string. Users need neither Node nor a build step.
 """
 
 import json

@@ -44,10 +44,19 @@ export function scalePosition(weight, scale, query) {
  * @param {number} position
  */
 export function colourAt(colours, position) {
+  return `rgb(${channelsAt(colours, position).join(",")})`;
+}
+
+/**
+ * The same as red, green and blue from 0 to 255.
+ * @param {string[]} colours as "#RRGGBB"
+ * @param {number} position
+ */
+export function channelsAt(colours, position) {
   const x = Math.min(Math.max(position, 0), 1) * (colours.length - 1);
   const i = Math.min(Math.floor(x), colours.length - 2);
   const low = rgb(colours[i]), high = rgb(colours[i + 1]);
-  return `rgb(${low.map((value, c) => Math.round(value + (high[c] - value) * (x - i))).join(",")})`;
+  return low.map((value, c) => Math.round(value + (high[c] - value) * (x - i)));
 }
 
 /**

@@ -29,7 +29,7 @@ export function find(parent, selector) {
 }
 
 /**
- * Sets CSS variables, `--query-fill` from `query_fill`; values other than strings are left out.
+ * Sets CSS variables, `--query-fill` from `query_fill`; values other than strings are skipped.
  * @param {HTMLElement} node
  * @param {Record<string, unknown>} values
  */
@@ -59,7 +59,7 @@ export function themeVariable(host, name) {
 
 /**
  * Whether Ctrl, Alt or Meta is held, so that the key press belongs to the browser.
- * @param {KeyboardEvent} event
+ * @param {KeyboardEvent | MouseEvent} event
  */
 export function withModifier(event) {
   return event.ctrlKey || event.metaKey || event.altKey;

@@ -1,6 +1,6 @@
 // @ts-check
 // Choices on their way to Python. Each carries a sequence number, and Python answers with the
-// newest one it has seen, so that a late answer never takes back a newer choice.
+// newest one it has seen, so that a late answer never overwrites a newer choice.
 
 /** @import { SetState } from "./component.js" */
 
@@ -22,17 +22,23 @@ export class Outbox {
     this.timer = undefined;
   }
 
-  /** @param {object} choice */
-  send(choice) {
+  /**
+   * @param {object} choice
+   * @param {number} [rest] milliseconds without another choice, where one follows the other quickly
+   */
+  send(choice, rest = 0) {
     this.newest += 1;
     this.choice = { ...choice, seq: this.newest };
+    let wait = this.pace - (performance.now() - this.lastSent);
+    if (rest && (this.timer !== undefined || wait > 0)) wait = rest;
     clearTimeout(this.timer);
-    const early = this.pace - (performance.now() - this.lastSent);
-    if (early > 0) this.timer = setTimeout(() => this.deliver(), early);
+    this.timer = undefined;
+    if (wait > 0) this.timer = setTimeout(() => this.deliver(), wait);
     else this.deliver();
   }
 
   deliver() {
+    this.timer = undefined;
     this.lastSent = performance.now();
     this.setState(this.state, this.choice);
   }

@@ -37,7 +37,7 @@
  * @property {(figure: Element, change: object) => Promise<unknown>} relayout
  * @property {(place: Element, data: object[], layout: object, config: object) => Promise<unknown>} react
  * @property {(figure: Element) => void} purge
- * @property {(figure: object, options: object) => Promise<unknown>} downloadImage
+ * @property {(figure: object, options: object) => Promise<string>} toImage as a data address
  * @property {{
  *   unhover: (figure: Element) => void,
  *   hover: (figure: Element, event: Event, subplot: string) => void,

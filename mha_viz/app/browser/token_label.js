@@ -4,7 +4,7 @@
 import { element } from "./dom.js";
 
 /**
- * At most `limit` characters of a text, with an ellipsis for those left out of its middle.
+ * At most `limit` characters of a text, with an ellipsis in place of its middle.
  * @param {string} text
  * @param {number} limit
  */

@@ -1,7 +1,7 @@
 // @ts-check
 // One tooltip for all figures, for what Plotly's own cannot show.
 
-/** @import { Palette } from "./colours.js" */
+/** @import { Palette, Scale } from "./colours.js" */
 
 const ID = "mha-viz-tip";
 
@@ -44,7 +44,10 @@ export function showTooltip(lines, pointer, { surface, ink, query }) {
 /**
  * What a tooltip adds to the value of a pooled cell; "" where a cell is one pair of tokens.
  * @param {number} block tokens per side of a cell
+ * @param {Scale} [scale] that the cell is coloured by
  */
-export function pooledNote(block) {
-  return block > 1 ? `, the largest in a ${block} × ${block} block` : "";
+export function pooledNote(block, scale) {
+  if (block === 1) return "";
+  const largest = scale === "share" ? "the largest relative to uniform" : "the largest";
+  return `, ${largest} in a ${block} × ${block} block`;
 }

@@ -6,33 +6,47 @@ from mha_viz.app.widgets import explained
 from mha_viz.app.work.models import TITLES
 
 
-def title_line(view: View, title: str) -> None:
-    """The title line: which model, which size, how many tokens, which head."""
+def title_line(view: View, title: str, question: str = "") -> None:
+    """The title line: which model, which size, how many tokens, which head.
+
+    `question` comes before them; it is HTML.
+    """
     trace = view.trace
     n = trace.n_tokens
     about(
         title,
-        f"{escaped(model_name(view))} · {trace.n_layers} layers × {trace.n_heads} heads · "
-        f"{n:,} token{'s' * (n != 1)} · <b>{view.at.label}</b> selected",
+        f"{question}{escaped(model_name(view))} · {trace.n_layers} layers × "
+        f"{trace.n_heads} heads · "
+        f"{n:,} token{'s' * (n != 1)} · {selected_head(view)} selected",
     )
+
+
+def selected_head(view: View) -> str:
+    """The label of the selected head, as HTML; the token strip changes it when a key is pressed."""
+    return f'<b class="selected-head">{view.at.label}</b>'
 
 
 def about(title: str, text: str) -> None:
     """A title line with any text; `text` is HTML."""
-    # Streamlit draws an <h1> in its own way.
+    # Streamlit applies its own style to an <h1>.
     heading = f'<span role="heading" aria-level="1">{title}</span>'
     explained.html(f'<div class="lead">{heading}<span>{text}</span></div>')
 
 
 def model_name(view: View) -> str:
-    """What the model is called in a sentence."""
+    """The short name of the model, for sentences."""
     return TITLES.get(view.about.name, view.about.name).split(" · ")[0]
 
 
-def caption(title: str, text: str, more: str = "", *, also: str = "") -> None:
-    """One line over a figure: its name, what it shows, and on a large screen `more`.
+def without_special(view: View) -> str:
+    """The end of “mean over queries …”: excludes special tokens, if the text has any."""
+    return "" if view.trace.text_queries is None else " that are not special tokens"
 
-    All are HTML. `also` names words of the figure that are explained too.
+
+def caption(title: str, text: str, more: str = "", *, also: str = "") -> None:
+    """One line over a figure: its name and what it shows.
+
+    Stage mode leaves out `more`. All are HTML. `also` has words of the figure to explain as well.
     """
     name = f"<b>{title}</b> " if title else ""
     rest = f'<span class="more">{more}</span>' if more else ""

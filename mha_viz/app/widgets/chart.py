@@ -1,6 +1,6 @@
 """Charts: each has a text alternative, no Plotly toolbar, and an entry in the export panel."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +9,9 @@ import streamlit as st
 from plotly.io.json import to_json_plotly
 
 from mha_viz.app.browser import component_code, run_script
-from mha_viz.export import Picture, Table
+from mha_viz.export import Picture, Recipe
 
+DEFAULT_HEIGHT = 400  # pixels, where a chart's container decides
 CONFIG = {"displayModeBar": False, "doubleClick": False, "scrollZoom": False, "showTips": False}
 _CLICKS = Path(__file__).parent / "clicks.js"
 _steady = st.components.v2.component(
@@ -22,21 +23,34 @@ _steady = st.components.v2.component(
 
 
 def chart(
-    figure: go.Figure,
+    recipe: Recipe,
     *,
     key: str,
     alt: str,
-    name: str = "",
-    table: Callable[[], Table] | None = None,
+    name: str,
+    figure: go.Figure | None = None,
+    ratio: float | None = None,
+    min_width: int = 0,
     **options: Any,
 ) -> None:
-    """Draws the figure; `alt` describes it for people who cannot see it.
+    """Draws the figure of a recipe; `alt` describes it for people who cannot see it.
 
-    `name` is for exported files, by default the key; `table` makes the exported table, if the
-    figure does not hold the data itself. Streamlit takes the options.
+    `name` is its title in the export panel and in files. `figure` is what the recipe makes, if the
+    page has it already; `ratio` is its width over its height, and `min_width` (pixels) decides when
+    it scrolls sideways in an exported page. The options are those of `st.plotly_chart`.
     """
-    pictures()[key] = Picture(name or key, figure, alt, table)
-    st.plotly_chart(figure, key=key, alt=alt, theme=None, config=CONFIG, **options)
+    drawn = recipe.make()[0] if figure is None else figure
+    height = options.get("height")
+    pixels = height if isinstance(height, int) else DEFAULT_HEIGHT
+    pictures()[key] = Picture(name, drawn, recipe, alt, ratio, pixels, min_width)
+    st.plotly_chart(drawn, key=key, alt=alt, theme=None, config=CONFIG, **options)
+
+
+@st.cache_resource(max_entries=96, show_spinner=False)
+def cached_figure(key: Hashable, _recipe: Recipe) -> go.Figure:
+    """The figure of a recipe; `key` names it in the cache."""
+    del key
+    return _recipe.make()[0]
 
 
 def load_plotly() -> None:
@@ -46,15 +60,18 @@ def load_plotly() -> None:
     st.plotly_chart({"data": [{"type": "heatmap"}], "layout": layout}, key="cold")
 
 
-def steady(figure: go.Figure, *, key: str, alt: str) -> None:
+def steady(recipe: Recipe, figure: go.Figure, *, key: str, alt: str, name: str, shows: str) -> None:
     """A chart that stays on the page while its figure changes, as high as its container.
 
+    `shows` names what is drawn. The browser may be ahead of the server: a figure of something else
+    than what it shows by then is not drawn.
+
     It needs a `chart` on the same page, which loads Plotly. Data for Plotly's own hover is not
-    sent, since such a chart has a tooltip of the page.
+    sent, because the page draws its own tooltip.
     """
-    pictures()[key] = Picture(key, figure, alt)
+    pictures()[key] = Picture(name, figure, recipe, alt, ratio=1)
     with st.container(key=key, height="stretch"):
-        data = {"spec": without_hover(figure), "alt": alt, "config": CONFIG}
+        data = {"spec": without_hover(figure), "shows": shows, "alt": alt, "config": CONFIG}
         _steady(key=f"steady {key}", height="stretch", data=data)
 
 
@@ -67,27 +84,28 @@ def without_hover(figure: go.Figure) -> str:
 
 
 def export_only(
-    make: Callable[[], go.Figure], *, key: str, alt: str, table: Callable[[], Table]
+    recipe: Recipe, *, key: str, alt: str, name: str, ratio: float | None = None
 ) -> None:
-    """Adds a figure to the export panel for what a component draws; made only if that is open."""
+    """Adds what a component draws to the export panel, as a figure made while it is open."""
     if st.session_state.get("export"):
-        pictures()[key] = Picture(key, make(), alt, table, plotted=False)
+        figure = recipe.make()[0]
+        pictures()[key] = Picture(name, figure, recipe, alt, ratio, plotted=False)
 
 
-def square(figure: go.Figure, key: str, alt: str) -> None:
-    """A figure as high as it is wide, on any screen."""
+def square(recipe: Recipe, *, key: str, **options: Any) -> None:
+    """A figure as high as it is wide, on any screen; the other arguments are those of `chart`."""
     with st.container(key=f"square_{key}", height="stretch"):
-        chart(figure, key=key, alt=alt, height="stretch")
+        chart(recipe, key=key, height="stretch", ratio=1, **options)
 
 
-def proportioned(figure: go.Figure, ratio: str, *, key: str, **options: Any) -> None:
-    """A figure that keeps its `ratio` of width to height ("16 / 9") on any screen.
+def proportioned(recipe: Recipe, ratio: float, *, key: str, **options: Any) -> None:
+    """A figure that keeps its `ratio` of width to height on any screen.
 
     The other arguments are those of `chart`.
     """
-    st.html(f"<style>.st-key-{key}_box {{ aspect-ratio: {ratio}; }}</style>")
+    st.html(f"<style>.st-key-{key}_box {{ aspect-ratio: {ratio:.4f}; }}</style>")
     with st.container(key=f"{key}_box", height="stretch"):
-        chart(figure, key=key, height="stretch", **options)
+        chart(recipe, key=key, height="stretch", ratio=ratio, **options)
 
 
 def record_source(text: str, facts: Mapping[str, object]) -> None:
@@ -115,7 +133,7 @@ def recorded_source() -> tuple[str, dict[str, object]] | None:
 
 
 def reset() -> None:
-    """Forgets the charts and records of the previous run; the browser hears every click."""
+    """Forgets the charts and records of the previous run; sends clicks.js to the browser."""
     run_script(_CLICKS)
     st.session_state["pictures"] = {}
     st.session_state["recorded_source"] = None

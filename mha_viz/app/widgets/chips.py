@@ -12,7 +12,7 @@ from mha_viz.tokens import shorten
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A token, the number below it, and its position on the colour scale; None is not filled."""
+    """A token, the number below it, and its position on the colour scale (None: no colour)."""
 
     label: str
     number: str = ""

@@ -1,4 +1,4 @@
-"""Choices that the link carries: a warning appears if a link asks for something else."""
+"""Inputs whose values are in the link, with a warning if a value in a link cannot be used."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
@@ -16,7 +16,7 @@ Option = TypeVar("Option", bound=str | int)
 def check_link(name: str, taken: str | Sequence[str], *, shown: str = "") -> bool:
     """Warns if the link asks for another value than `taken`; returns whether it did.
 
-    `shown` describes what is shown instead, if `taken` does not speak for itself.
+    `shown` describes `taken` in the warning, if given.
     """
     warning = link.warning(name, taken, shown=shown)
     if warning:
@@ -29,8 +29,8 @@ def segmented_control(
 ) -> Option:
     """The selected option; without `show_label`, only screen readers get the label."""
     if (before := st.session_state.get(key)) is not None and before not in options:
-        del st.session_state[key]  # another model may not have what was selected before
-        notice(f"{label} {before} does not fit this model; showing {default}.")
+        del st.session_state[key]  # this model may not have the option that was selected before
+        notice(f"{label} = {before} is not available for this model; showing {default}.")
     words = " ".join([label, *map(str, options)])
     selected: Option = st.segmented_control(
         label,
@@ -47,8 +47,20 @@ def segmented_control(
     return selected
 
 
+def selectbox(label: str, options: Sequence[Option], default: Option, key: str) -> Option:
+    """The selected option of a list that may be long or change."""
+    if (before := st.session_state.get(key)) is not None and before not in options:
+        del st.session_state[key]
+        notice(f"{label} = {before} is not available here; showing {default}.")
+    selected: Option = explained.selectbox(
+        label, options, options.index(default), key=key, bind="query-params", width=170
+    )
+    check_link(key, str(selected))
+    return selected
+
+
 def choose_part(parts: Iterable[str], key: str) -> str:
-    """The selected part of a page, at first the first one."""
+    """The selected part of a page, by default the first."""
     names = list(parts)
     return segmented_control("Part", names, names[0], key, show_label=False)
 
@@ -56,13 +68,13 @@ def choose_part(parts: Iterable[str], key: str) -> str:
 def text_area(
     label: str, first: str, key: str, *, height: int, show_label: bool = True, help: str = ""
 ) -> str:
-    """A text, which the link carries unless it is too long; then the page says so."""
+    """A text area whose text is in the link, unless it is too long; then the page says so."""
     state = st.session_state
     if key not in state and key not in st.query_params and f"{key}_typed" in state:
         state[key] = state[f"{key}_typed"]  # back from another page
     fits = len(quote(state.get(key) or "", errors="replace")) <= link.LONGEST
     if fits and state.get(f"{key}_was_long"):
-        state[key] = state[key]  # set again, so that the address bar takes it up again
+        state[key] = state[key]  # set again, so that Streamlit writes it to the address bar
     state[f"{key}_was_long"] = not fits
     text = explained.text_area(
         label,

@@ -1,5 +1,5 @@
 // @ts-check
-// Every click on a chart is heard. For a click, Plotly reports the point that it last found under
+// No click on a chart is lost. For a click, Plotly reports the point that it last found under
 // the pointer. It looks at most once every 50 ms, and never finds one while the button is down: a
 // quick click just after a movement would be lost, or hit the cell that the pointer came from.
 
@@ -12,11 +12,11 @@ import { plotly } from "../browser/plotly.js";
 const selects = (figure) => String(figure._fullLayout?.clickmode).includes("select");
 
 /**
- * Makes Plotly look again when the button goes up, once however often it is called. A figure whose
- * clicks select needs the point before that: Plotly looks for it when the button goes down.
+ * Makes Plotly look again when the button goes up; further calls do nothing. A figure that selects
+ * points on a click needs the point earlier: there, Plotly looks when the button goes down.
  */
-export default function hearEveryClick() {
-  if (!isFirstCall("hear every click")) return;
+export default function catchEveryClick() {
+  if (!isFirstCall("catch every click")) return;
   /** @type {Figure | null} */
   let pressed = null;
   const press = (/** @type {Event} */ event) => {
@@ -29,7 +29,7 @@ export default function hearEveryClick() {
   };
   const release = () => {
     if (pressed?._fullLayout && !selects(pressed)) {
-      plotly()?.Fx.unhover(pressed); // which also ends its 50 ms
+      plotly()?.Fx.unhover(pressed); // which also ends the wait of 50 ms
     }
     pressed = null;
   };

@@ -1,7 +1,7 @@
 """Streamlit's texts and widgets, with help from the glossary for the technical words in them.
 
 `explained.toggle("W_O", key=…)` is `st.toggle` with a question mark that explains W_O; a `help` of
-its own stands before the glossary's.
+your own comes before the glossary's.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _explained(draw: F) -> F:
-    """The same function, which looks up the words of its first argument."""
+    """The same function, with help for the technical words of its first argument."""
 
     @wraps(draw)
     def drawn(text: str, *args: Any, help: str | None = None, **options: Any) -> Any:

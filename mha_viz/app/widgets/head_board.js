@@ -15,9 +15,9 @@ import { Outbox } from "../browser/outbox.js";
  * @typedef {object} Data
  * @property {number} n_layers
  * @property {number} n_heads
- * @property {string[]} off ablated heads
- * @property {string[]} gone heads that have been pruned
- * @property {string} chosen the selected head
+ * @property {string[]} ablated
+ * @property {string[]} pruned
+ * @property {string} selected
  * @property {string} image thumbnails of all heads in one picture, "" where there are none
  * @property {Record<string, { colour: string, text: string }> | null} values
  * @property {boolean} stage
@@ -31,7 +31,7 @@ class HeadBoard {
     this.root = find(parent, ".board");
     this.outbox = new Outbox(setState, "choice");
     this.data = data;
-    this.ablated = new Set(data.off);
+    this.ablated = new Set(data.ablated);
     this.built = "";
     /** @type {Map<string, HTMLButtonElement>} cells by the key of their head */
     this.cells = new Map();
@@ -45,7 +45,7 @@ class HeadBoard {
   /** @param {Data} data */
   update(data) {
     this.data = data;
-    if (this.outbox.upToDate(data.ack)) this.ablated = new Set(data.off);
+    if (this.outbox.upToDate(data.ack)) this.ablated = new Set(data.ablated);
     setVariables(this.root, data.colours);
     this.root.classList.toggle("stage", data.stage);
     const size = `${data.n_layers} × ${data.n_heads}`;
@@ -107,14 +107,14 @@ class HeadBoard {
   }
 
   paint() {
-    const { image, values, gone, chosen } = this.data;
+    const { image, values, selected } = this.data;
     this.root.style.setProperty("--image", `url(${image})`); // once, not once for each cell
-    const pruned = new Set(gone);
+    const pruned = new Set(this.data.pruned);
     for (const [key, cell] of this.cells) {
       const ablated = this.ablated.has(key), value = values?.[key];
-      cell.classList.toggle("off", ablated);
-      cell.classList.toggle("gone", pruned.has(key));
-      cell.classList.toggle("chosen", key === chosen);
+      cell.classList.toggle("ablated", ablated);
+      cell.classList.toggle("pruned", pruned.has(key));
+      cell.classList.toggle("selected", key === selected);
       cell.disabled = pruned.has(key);
       cell.style.backgroundImage = value ? "none" : "";
       cell.style.backgroundColor = value?.colour ?? "";
@@ -139,7 +139,7 @@ class HeadBoard {
       else this.ablated.add(key);
     }
     this.paint();
-    this.outbox.send({ off: [...this.cells.keys()].filter((key) => this.ablated.has(key)) });
+    this.outbox.send({ ablated: [...this.cells.keys()].filter((key) => this.ablated.has(key)) });
   }
 
   /** @param {KeyboardEvent} event */

@@ -70,9 +70,9 @@ def board(
     values: NDArray[np.float64] | None = None,
     unit: str = "",
 ) -> None:
-    """Draws the board: thumbnails of the patterns, or `values` `[L, H]` as colours around 0.
+    """Draws the board: thumbnails of the patterns, or `values` `[L, H]` on a colour scale around 0.
 
-    `unit` stands after a value.
+    `unit` is written after each value.
     """
     trace, theme = view.trace, view.theme
     pooled = models.thumbnails(view.trace_key, thumbnail_size(trace.n_heads), trace)
@@ -81,9 +81,9 @@ def board(
         data={
             "n_layers": trace.n_layers,
             "n_heads": trace.n_heads,
-            "off": [head.key for head in ablated],
-            "gone": _pruned(view),
-            "chosen": view.at.key,
+            "ablated": [head.key for head in ablated],
+            "pruned": _pruned(view),
+            "selected": view.at.key,
             "image": "" if pooled is None else _image(view.trace_key, theme.name, view, pooled),
             "values": None if values is None else _coloured(values, theme, unit),
             "stage": view.stage,
@@ -105,7 +105,7 @@ def buttons(view: View) -> None:
 
 
 def ablate(heads: Collection[Head]) -> None:
-    """Ablates exactly these heads; the choice before can be undone."""
+    """Ablates exactly these heads, as a step that can be undone."""
     new = tuple(sorted(set(heads)))
     if _remember(new):
         _set(new)
@@ -132,7 +132,7 @@ def _step(to: str, back: str) -> None:
 
 
 def _remember(new: tuple[Head, ...]) -> bool:
-    """Makes the choice before `new` a step that can be undone; False if nothing changes."""
+    """Adds the current choice to the steps that can be undone; False if `new` equals it."""
     state = st.session_state
     before = state.get("ablated", ())
     if new == before:
@@ -157,7 +157,7 @@ def _typed() -> None:
 def _on_choice() -> None:
     choice: dict[str, Any] | None = st.session_state["board"].get("choice")
     if isinstance(choice, dict):
-        ablate(_named("-".join(map(str, choice.get("off", [])))))
+        ablate(_named("-".join(map(str, choice.get("ablated", [])))))
         st.session_state["board_seq"] = int(choice.get("seq", 0))
 
 
@@ -176,8 +176,7 @@ def _pruned(view: View) -> list[str]:
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _image(trace_key: str, theme: str, _view: View, _pooled: Array) -> str:
     del trace_key, theme  # they name the image in the cache
-    block = -(-_view.trace.n_tokens // thumbnail_size(_view.trace.n_heads))
-    return mosaic_uri(_pooled, _view.theme, block=block)
+    return mosaic_uri(_pooled, _view.theme)
 
 
 def _coloured(values: NDArray[np.float64], theme: Theme, unit: str) -> dict[str, dict[str, str]]:

@@ -1,6 +1,7 @@
-"""What selects another head on a click: a map of all heads, and buttons."""
+"""Widgets that select a head on a click: a map of all heads, and buttons."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -8,39 +9,59 @@ from numpy.typing import NDArray
 
 from mha_viz.app.view import View
 from mha_viz.app.widgets.chart import chart
-from mha_viz.export import head_table
+from mha_viz.app.widgets.recipes import recipe
+from mha_viz.export import Drawn, Given, heads_data
 from mha_viz.figures.head_map import head_map
+from mha_viz.figures.theme import TextSizes, Theme
 from mha_viz.head import Head
 
-MOST_PIXELS = 560  # of the height of a map
+MAX_PIXELS = 560  # of the height of a map
 
 
 def selectable_head_map(
     view: View,
-    values: NDArray[np.float64],
+    values: Given,
     bounds: tuple[float, float],
     *,
     key: str,
     name: str,
+    title: str,
     column: str,
     alt: str,
+    **given: Any,
 ) -> None:
     """A chart with one value per head, `[L, H]`; a click on a cell selects that head.
 
-    Hovers call a value by its `name`, the exported table by its `column`.
+    Values are called `name` in hovers and `column` in files; `given` has further arguments that the
+    code of the values refers to.
     """
-    figure = head_map(
-        values, view.theme, bounds=bounds, selected=view.at, name=name, sizes=view.sizes
-    )
+    given |= {"values": values, "bounds": bounds, "name": name, "column": column}
+    drawn = recipe(view, _draw_heads, **given)
     chart(
-        figure,
+        drawn,
         key=key,
         alt=alt,
-        table=lambda: head_table([column], values),
+        name=title,
         on_select=partial(_select_clicked, key),
         selection_mode="points",
-        height=min(MOST_PIXELS, 60 + 44 * len(values)),
+        height=min(MAX_PIXELS, 60 + 44 * len(values.value)),
     )
+
+
+def _draw_heads(
+    values: NDArray[np.float64],
+    bounds: tuple[float, float],
+    layer: int,
+    head: int,
+    name: str,
+    column: str,
+    theme: Theme,
+    sizes: TextSizes,
+) -> Drawn:
+    selected = (layer, head)
+    figure = head_map(values, theme, bounds=bounds, selected=selected, name=name, sizes=sizes)
+    data = heads_data(**{column: values})
+    return figure, data
 
 
 def head_button(head: Head, value: float, *, key: str) -> None:

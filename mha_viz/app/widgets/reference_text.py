@@ -16,11 +16,17 @@ LARGEST = 200_000  # characters of a file
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Texts that select heads and held-out texts that evaluate; `name` is for people."""
+    """Texts for selecting heads, and held-out texts for evaluation; `name` is for display."""
 
     name: str
     selection: tuple[str, ...] = field(repr=False)
     evaluation: tuple[str, ...] = field(repr=False)
+    uploaded: bool = False
+
+    @property
+    def cannot(self) -> str:
+        """Why no script can read these texts again; "" for the project's own."""
+        return f"It uses an uploaded file, {self.name}." if self.uploaded else ""
 
     @property
     def key(self) -> str:
@@ -32,7 +38,7 @@ class Reference:
 def reference() -> Reference:
     """The reference text: the uploaded file while there is one, else the project's own text.
 
-    The page says why a file cannot be used; then the project's text stays.
+    If the file cannot be used, the page says why and uses the project's text.
     """
     with st.expander("Reference text"):
         explained.note(
@@ -84,4 +90,4 @@ def _of_file(name: str, content: bytes) -> Reference:
         raise TextError("This is not UTF-8 text.") from error
     if len(text) > LARGEST:
         raise TextError(f"It has {len(text):,} characters; the limit is {LARGEST:,}.")
-    return Reference(name[:40], *split_text(text))
+    return Reference(name[:40], *split_text(text), uploaded=True)

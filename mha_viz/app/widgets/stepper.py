@@ -1,4 +1,4 @@
-"""One step after the other: Back, Play, Next, and a slider that the link carries."""
+"""Controls for a series of steps: Back, Play, Next, and a slider whose value is in the link."""
 
 import time
 from collections.abc import Callable
@@ -17,7 +17,7 @@ def steps(label: str, key: str, n: int, draw: Callable[[int], None]) -> None:
 
     `draw` takes the step counted from 0. Only this part of the page runs again for a step.
     """
-    # Read out here: how often a fragment runs is fixed while the whole page runs.
+    # Read here, because the interval of a fragment is fixed when the whole page runs.
     playing = bool(st.session_state.get(f"{key}_playing")) and n > 1
     st.fragment(_run, run_every=TICK if playing else None)(label, key, n, draw, playing)
 
@@ -26,7 +26,7 @@ def _run(label: str, key: str, n: int, draw: Callable[[int], None], playing: boo
     if playing:
         _advance(key, n)
     if not st.session_state.get(f"{key}_playing") and playing:
-        st.rerun()  # the whole page, which ends the playing
+        st.rerun()  # the whole page, which ends the automatic reruns of this fragment
     draw(_controls(label, key, n, playing) - 1)
 
 
@@ -40,7 +40,7 @@ def _controls(label: str, key: str, n: int, playing: bool) -> int:
         button("Back", args=back, disabled=step == 1, shortcut="Left", key=f"{key}_back")
         _play_button(key, n, playing)
         button("Next", args=ahead, disabled=step == n, shortcut="Right", key=f"{key}_next")
-        # Unbound while it plays: each value written to the link would be a stop for Back.
+        # Not in the link while it plays: Back would stop at every step.
         selected = int(
             explained.slider(label, 1, n, 1, key=key, bind=None if playing else "query-params")
         )
@@ -87,7 +87,7 @@ def _play(key: str, n: int, playing: bool) -> None:
     state[f"{key}_playing"] = playing
     state[f"{key}_moved"] = time.monotonic()
     step = int(state.get(key, 1))
-    # Set again, so that the address bar takes it up after a pause.
+    # Set again, so that Streamlit writes it to the address bar after a pause.
     state[key] = 1 if playing and step >= n else step
 
 

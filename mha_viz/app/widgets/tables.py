@@ -41,7 +41,7 @@ def table(
 
 
 def facts(rows: Mapping[str, str]) -> None:
-    """Names and values, a pair per line."""
+    """Names and values, one pair per line."""
     cells = "".join(f"<dt>{escaped(k)}</dt><dd>{escaped(v)}</dd>" for k, v in rows.items())
     explained.html(f'<dl class="facts">{cells}</dl>')
 

@@ -6,7 +6,7 @@ from mha_viz.app.view import View
 
 
 def reset_zoom_button(view: View) -> None:
-    """A button that shows the whole pattern again; nothing while it is not zoomed."""
+    """A button that shows the whole pattern again, if the view is zoomed in."""
     if view.window is not None:
         st.button("Reset zoom", on_click=_reset, icon=":material/zoom_out_map:", key="unzoom")
 

@@ -1,1 +1,1 @@
-"""Long work: jobs and how pages show them, models and traces shared by all users, downloads."""
+"""Long-running work: jobs, how pages show them, shared models and traces, and downloads."""

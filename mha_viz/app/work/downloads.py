@@ -12,11 +12,11 @@ from mha_viz.app.work.models import HUB_SIZES, TITLES
 from mha_viz.checkpoints import hub
 from mha_viz.errors import Cancelled, MhaVizError
 
-TICK = 0.4  # seconds between two looks at a download
+TICK = 0.4  # seconds between updates of the progress
 
 
 class Download(Job[hub.Fetched]):
-    """One download; what has been downloaded stays on disk when it is stopped."""
+    """One download; the part that has arrived stays on disk after a stop."""
 
     crashed = "The download stopped unexpectedly. Try again; if that fails, check the server log."
 
@@ -38,7 +38,7 @@ class Download(Job[hub.Fetched]):
 
 
 _downloads: dict[str, Download] = {}
-_queue = Queue(workers=8)  # they wait for the network, not for a processor
+_queue = Queue(workers=8)  # they wait for the network, not for the CPU
 _guard = threading.Lock()
 
 
@@ -61,16 +61,18 @@ def running(source: str) -> Download | None:
 
 
 def offer(source: str) -> None:
-    """Says that a model is not on this machine, and offers to download it, watch it and stop it."""
+    """Offers to download a model that is not on this machine, or shows the running download."""
     if running(source):
         _watch(source)
         return
-    # How an earlier try ended concerns the user who started it.
+    # Only the user who started an earlier attempt sees how it ended.
     job = _downloads.get(source) if st.session_state.get("downloading") == source else None
     if job is not None and job.error:
         problem(job.error)
     size = f" ({HUB_SIZES[source]})" if source in HUB_SIZES else ""
-    resumes = " What has been downloaded is kept." if job is not None and job.arrived.done else ""
+    resumes = (
+        " The part already downloaded is kept." if job is not None and job.arrived.done else ""
+    )
     name = TITLES.get(source, source)
     st.info(
         f"**{plain(name)}** is not on this machine yet{plain(size)}. Downloading it contacts the "

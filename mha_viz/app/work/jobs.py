@@ -1,4 +1,4 @@
-"""Jobs: long work in a thread of its own, which can be watched, paused and stopped.
+"""Jobs: long-running work in a thread of its own that can be watched, paused and stopped.
 
 The work is a function that gets a reporter and yields results:
 
@@ -6,10 +6,10 @@ The work is a function that gets a reporter and yields results:
         for text in texts:
             yield measure(text, on_progress=report)
 
-It must not call Streamlit. It can be paused between two results, so that a paused job holds no
-worker; `report` stops it in the middle of a result. A job belongs to the session that started it,
-under a name, and stops some time after that session was closed. How a page shows it is in
-`progress`.
+It must not call Streamlit. A pause takes effect between two results, so a paused job holds no
+worker; a stop also takes effect in `report`, in the middle of a result. A job belongs to the
+session that started it, under a name, and stops a while after that session is closed. `progress`
+shows jobs on a page.
 """
 
 import atexit
@@ -27,11 +27,11 @@ from mha_viz.errors import MhaVizError
 T = TypeVar("T")
 State = Literal["queued", "running", "paused", "stopped", "failed", "done"]
 Reporter = Callable[[float], None]  # takes the fraction of the next result; may raise Halt
-WORKERS = 2  # jobs of a queue at once, for all users together
-MOST_WAITING = 16
-PATIENCE = 5.0  # seconds that an ending server waits for its workers
-GRACE = 30.0  # seconds after which nobody comes back to a closed tab
-PREFIX = "job "  # of a job's name in a session
+WORKERS = 2  # jobs that a queue runs at once, for all users together
+MAX_WAITING = 16
+PATIENCE = 5.0  # seconds that the server waits for its workers when it shuts down
+GRACE = 30.0  # seconds that a job continues after its tab was closed
+PREFIX = "job "  # of a job's key in the session state
 CRASHED = (
     "The computation stopped unexpectedly. Start it again; if that fails, check the server log."
 )
@@ -55,7 +55,7 @@ class Job(Generic[T]):
         self.fraction = 0.0  # of the next result that is done
         self.state: State = "queued"
         self.error = ""
-        self.seconds = 0.0  # of work for the results, without waiting and pauses
+        self.seconds = 0.0  # of work for the results, without queueing and pauses
         self._since: float | None = None  # when the work for the next one began
         self.seen = time.monotonic()  # when its user was last here
         self.over = threading.Event()  # no more results come
@@ -92,7 +92,7 @@ class Job(Generic[T]):
         self.fraction = fraction
 
     def _collect(self) -> None:
-        """Adds results until the work is done or somebody else has changed the state."""
+        """Adds results until the work is done or another thread has changed the state."""
         self._since = begun = time.monotonic()
         for result in self._coming:
             now = time.monotonic()
@@ -119,7 +119,7 @@ def _from(work: Callable[[Reporter], Iterator[T]], report: Reporter) -> Iterator
 class Queue:
     """Runs jobs in the order in which they came, a few at once, each in its own thread."""
 
-    def __init__(self, workers: int = WORKERS, most_waiting: int = MOST_WAITING) -> None:
+    def __init__(self, workers: int = WORKERS, most_waiting: int = MAX_WAITING) -> None:
         self._free = workers
         self._most_waiting = most_waiting
         self._waiting: deque[Job[Any]] = deque()
@@ -138,7 +138,7 @@ class Queue:
             self._enqueue(job)
 
     def position(self, job: Job[Any]) -> int:
-        """How many jobs start before this one does, itself included; 0 if it does not wait."""
+        """The place of the job in the queue, counted from 1; 0 if it is not waiting."""
         with self._guard:
             return self._waiting.index(job) + 1 if job in self._waiting else 0
 
@@ -200,7 +200,7 @@ class Queue:
                 self._start_waiting()
 
     def _settle(self, job: Job[Any]) -> None:
-        """Wakes those who wait for a job that is over, and frees what its work holds in memory."""
+        """If the job is over, wakes the threads that wait for it and frees its memory."""
         if not job.active:
             job.over.set()
             if not job._held:
@@ -208,13 +208,13 @@ class Queue:
 
 
 _queues: WeakSet[Queue] = WeakSet()
-background = Queue()  # for work that a page shows as it grows
-foreground = Queue()  # for what a page cannot do without: it never waits for background work
+background = Queue()  # for results that a page shows as they come
+foreground = Queue()  # for results that a page needs at once; never waits for background work
 
 
 @atexit.register  # torch aborts the process if a thread is cut off inside it
 def stop_all(patience: float = PATIENCE) -> None:
-    """Stops the jobs of all queues, and waits some seconds for those that run."""
+    """Stops the jobs of all queues, and waits at most `patience` seconds for the running ones."""
     end = time.monotonic() + patience
     for queue in list(_queues):
         for job in (*queue._waiting, *queue._running):

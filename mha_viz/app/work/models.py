@@ -2,13 +2,14 @@
 
 import gc
 import hashlib
-from pathlib import Path
 
 import streamlit as st
 
 from mha_viz import checkpoints
-from mha_viz.app.messages import plain
+from mha_viz.app.messages import notice, plain
 from mha_viz.app.work.progress import Reporter, ResultSlots, wait_for
+from mha_viz.checkpoints.folder import Fingerprint, expanded, fingerprint
+from mha_viz.errors import MhaVizError
 from mha_viz.model import Model
 from mha_viz.trace import Array, Cut, Trace
 
@@ -28,7 +29,8 @@ TITLES = {
     "gpt2-xl": "GPT-2 XL · 48 × 25",
 }
 
-# A model's key holds a time stamp, so that a folder that was written again is read again.
+# A model's key includes when its files were written: a new session sees a changed folder as it is
+# now, and an old one keeps what it has shown.
 _models = ResultSlots[Model](3)
 _traces = ResultSlots[Trace](8)
 _thumbnails = ResultSlots[Array](16)
@@ -40,7 +42,7 @@ def bundled(device: str | None = None) -> Model:
 
 
 def model(source: str, device: str | None = None, *, lane: str = "model") -> Model | None:
-    """The model, from memory if it was loaded before; None after the page has said why not.
+    """The model, from memory if it was loaded before, or None; the page then says why.
 
     `lane` as in `wait_for`.
     """
@@ -53,21 +55,33 @@ def model(source: str, device: str | None = None, *, lane: str = "model") -> Mod
         return loaded
 
     slot = _models(source, _stamp(source), device)
+    if slot.result is None and _stamp_now(source) != _stamp(source):
+        # The version that this session saw is no longer in memory, or could not be loaded.
+        notice(f"The files of {source} have changed. Showing the new version.")
+        _stamps()[source] = _stamp_now(source)
+        slot = _models(source, _stamp(source), device)
     return wait_for(slot, f"Loading {plain(TITLES.get(source, source))}", work, lane=lane)
 
 
 def trace(
-    source: str, device: str | None, text: str, cut: Cut, *, lane: str = "text"
+    source: str,
+    device: str | None,
+    text: str,
+    cut: Cut,
+    *,
+    template: bool = False,
+    lane: str = "text",
 ) -> tuple[Trace, str] | None:
-    """The trace of a text and its key in caches; None after the page has said why not.
+    """The trace of a text and its key in caches, or None; the page then says why.
 
-    `lane` as in `wait_for`.
+    `template` adds what the tokenizer's template adds. `lane` as in `wait_for`.
     """
-    where = f"{source}\n{_stamp(source)}\n{device}\n{cut}\n"
-    trace_key = hashlib.sha256(f"{where}{text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
     reader = model(source, device, lane=f"model of {lane}")
     if reader is None:
         return None
+    reader = reader.with_template(template)
+    where = f"{source}\n{_stamp(source)}\n{device}\n{cut}\n{template}\n"
+    trace_key = hashlib.sha256(f"{where}{text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
     L = reader.config.n_layers
 
     def work(report: Reporter) -> Trace:
@@ -77,16 +91,21 @@ def trace(
     return None if found is None else (found, trace_key)
 
 
-def thumbnails(trace_key: str, size: int, trace: Trace) -> Array | None:
+def thumbnails(trace_key: str, size: int, trace: Trace, *, relative: bool = False) -> Array | None:
     """All patterns of the trace with that key, pooled to at most `size` cells per side.
 
-    None after the page has said that the work was stopped.
+    `relative` is that of `Trace.thumbnails`. None if the work was stopped; the page then says so.
     """
 
     def work(report: Reporter) -> Array:
-        return trace.thumbnails(size, on_layer=lambda done: report(done / trace.n_layers))
+        def on_layer(done: int) -> None:
+            report(done / trace.n_layers)
 
-    return wait_for(_thumbnails(trace_key, size), "Drawing every head", work, lane="thumbnails")
+        return trace.thumbnails(size, relative=relative, on_layer=on_layer)
+
+    return wait_for(
+        _thumbnails(trace_key, size, relative), "Drawing every head", work, lane="thumbnails"
+    )
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -114,9 +133,23 @@ def _freeze() -> None:
     gc.freeze()  # or each collection walks through all of torch and stalls every user
 
 
-def _stamp(source: str) -> float:
+def _stamp(source: str) -> Fingerprint:
+    """The state of a folder's files when this session first used it."""
+    stamps = _stamps()
+    if source not in stamps:
+        stamps[source] = _stamp_now(source)
+    return stamps[source]
+
+
+def _stamp_now(source: str) -> Fingerprint:
     if not checkpoints.is_local(source):
-        return 0.0
-    place = Path(source).expanduser()
-    files = [place, place / "config.json", place / "model.safetensors"]
-    return max((f.stat().st_mtime for f in files if f.exists()), default=0.0)
+        return ()
+    try:
+        return fingerprint(expanded(source))
+    except MhaVizError:  # loading reports it
+        return ()
+
+
+def _stamps() -> dict[str, Fingerprint]:
+    found: dict[str, Fingerprint] = st.session_state.setdefault("stamps", {})
+    return found

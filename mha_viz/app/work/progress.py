@@ -1,4 +1,4 @@
-"""Long work on a page: a row with its progress and a Stop button, and the results that come.
+"""Long-running work on a page: its results as they come, its progress, and a Stop button.
 
 A page shows results as they come, under a name that says what they depend on:
 
@@ -8,14 +8,14 @@ A page shows results as they come, under a name that says what they depend on:
 
     losses, over = results(f"loss {key}", work, total=len(texts), what="texts", lane="loss")
 
-Or it waits for a single result that it cannot do without, kept for all users:
+Or it waits for a single result that it needs, which is kept for all users:
 
     _traces = ResultSlots[Trace](8)
     trace = wait_for(_traces(key), "Running the model", work, lane="text")  # None after a stop
 
 Quick work shows no progress. The work must not call Streamlit; `report` takes the fraction of
-the next result that is done, and stops the work after a click on Stop. A user has one piece of
-work per lane: new work in a lane stops what still runs there.
+the next result that is done, and stops the work after a click on Stop. Each user has at most one
+running job per lane: new work in a lane stops the job that is still running there.
 """
 
 import time
@@ -31,15 +31,15 @@ from mha_viz.app import glossary
 from mha_viz.app.messages import problem
 from mha_viz.app.work import jobs
 from mha_viz.app.work.jobs import Halt as Halt
-from mha_viz.app.work.jobs import Job
+from mha_viz.app.work.jobs import Job, Queue
 from mha_viz.app.work.jobs import Reporter as Reporter
 from mha_viz.errors import MhaVizError
 
 T = TypeVar("T")
 QUICK = 0.5  # seconds that a page waits for work before it shows progress
-TICK, BLOCKING_TICK = 0.6, 0.2  # seconds between two looks at work beside the page, and before it
-MULTIPLY_ADDS = 3e11  # that start without being asked: seconds on one core
-KEPT = 32  # results of a user; of more, the oldest are computed again when they are asked for
+TICK, BLOCKING_TICK = 0.6, 0.2  # seconds between updates; the second while the page waits
+MULTIPLY_ADDS = 3e11  # a few seconds on one core; larger work starts only after a click
+KEPT = 32  # results per user; older ones are computed again when they are needed
 _numbers = count()
 
 
@@ -54,7 +54,7 @@ def results(
 ) -> tuple[list[T], bool]:
     """The results of the job of that name so far, and whether it is over.
 
-    Starts the job if there is none yet: at once or, if `cost` says what it takes, after a click
+    Starts the job if there is none yet: at once or, if `cost` says that it is slow, after a click
     on a button. `what` names the results ("texts"). The page says why a job failed.
     """
     if lane:
@@ -92,7 +92,7 @@ class ResultSlot(Generic[T]):
 
 
 class ResultSlots(Generic[T]):
-    """A slot for each key; the `most` that were asked for last are kept."""
+    """A slot for each key; keeps the `most` slots that were used last."""
 
     def __init__(self, most: int) -> None:
         self._slot = lru_cache(most)(lambda key: ResultSlot[T]())
@@ -105,10 +105,10 @@ class ResultSlots(Generic[T]):
 def wait_for(
     slot: ResultSlot[T], what: str, work: Callable[[Reporter], T], *, lane: str
 ) -> T | None:
-    """The result, from its slot or computed now; None after the page has said why there is none.
+    """The result, from its slot or computed now, or None if there is none; the page then says why.
 
-    The work runs beside the script, which waits for it. Any other click of the user ends the
-    waiting at once; the work continues until the next run asks for something else in its lane.
+    The work runs in another thread while the script waits. Any other click ends the waiting at
+    once; the work continues until a later run asks for something else in its lane.
     """
     box = st.empty()  # always, so that the rest of the page keeps its place
     if slot.result is not None:
@@ -137,6 +137,30 @@ def wait_for(
     return slot.result
 
 
+def beside(
+    slot: ResultSlot[T], work: Callable[[Reporter], T], *, lane: str, queue: Queue
+) -> Job[T] | None:
+    """The job that fills the slot while the page is used; None once the slot has its result.
+
+    Starts the job if there is none, and waits for it only if it is quick. A job that was stopped or
+    has failed is returned until `jobs.forget` drops it. Raises MhaVizError if the queue is full.
+    """
+    if slot.result is not None:
+        return None
+    name = slot.name
+    _enter(lane, name)
+    job: Job[T] | None = jobs.find(name)
+    if job is None:
+        job = Job(lambda report: iter([work(report)]), total=1)
+        jobs.start(name, job, queue)
+        job.over.wait(QUICK)
+    if job.state != "done":
+        return job
+    jobs.forget(name)
+    slot.result = job.results[0]
+    return None
+
+
 def was_stopped(slot: ResultSlot[Any]) -> bool:
     """Whether the user stopped the work for this slot; if not, and it is empty, it failed."""
     return jobs.find(slot.name) is not None
@@ -155,7 +179,7 @@ def may_start(key: str, multiply_adds: float, label: str, text: str) -> bool:
 
 
 def leave(lane: str) -> None:
-    """Stops what still runs in a lane, since nobody needs it any more; finished results stay."""
+    """Stops the job that is still running in a lane; finished results stay."""
     name: str | None = st.session_state.get(f"lane {lane}")
     job = jobs.find(name) if name else None
     if name and job is not None and job.active:
@@ -163,7 +187,7 @@ def leave(lane: str) -> None:
 
 
 def row(job: Job[Any], text: str, *, key: str) -> DeltaGenerator:
-    """A bar with the job's share and a text, and a Stop button; returns the bar."""
+    """A progress bar with a text, and a Stop button; returns the bar."""
     bar = st.progress(job.share, text)
     st.button("Stop", on_click=jobs.stop, args=(job,), key=f"stop {key}", icon=":material/stop:")
     return bar
@@ -187,7 +211,7 @@ def _keep(name: str) -> None:
 
 @st.fragment(run_every=TICK)
 def _watch(name: str, what: str, drawn: int) -> None:
-    """The row beside a job; the whole page runs again when there are more results."""
+    """The progress of a job; the whole page runs again when there are more results."""
     job = jobs.find(name)
     if job is None:
         return
@@ -197,7 +221,7 @@ def _watch(name: str, what: str, drawn: int) -> None:
 
 
 def _block(box: DeltaGenerator, name: str, job: Job[Any], what: str) -> None:
-    """The row while the script waits; if the user clicks something, Streamlit ends the run here."""
+    """The progress while the script waits; if the user clicks something, Streamlit ends the run."""
     begun = time.monotonic() - QUICK
     with box.container():
         bar = row(job, f"{what}…", key=name)

@@ -1,4 +1,4 @@
-"""Modules of browser code become the one text that Streamlit takes."""
+"""Browser modules are bundled into the one string that Streamlit takes."""
 
 import json
 import re
@@ -81,7 +81,7 @@ def test_a_script_calls_the_default_export_with_its_arguments(tmp_path: Path) ->
     ],
     ids=["circle", "namespace", "default", "package", "effect", "list", "let"],
 )  # fmt: skip
-def test_what_cannot_be_joined_is_refused(
+def test_an_empty_list_cannot_be_joined(
     tmp_path: Path, modules: dict[str, str], message: str
 ) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):

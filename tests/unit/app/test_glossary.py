@@ -47,7 +47,7 @@ def test_an_entry_is_a_few_sentences_and_found_by_its_own_words(entry: glossary.
         ("", []),
     ],
 )  # fmt: skip
-def test_words_are_found_whole_and_the_longest_term_counts(text: str, expected: list[str]) -> None:
+def test_only_full_words_match_and_the_longest_term_counts(text: str, expected: list[str]) -> None:
     assert names(text) == expected
 
 

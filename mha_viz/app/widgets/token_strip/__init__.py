@@ -1,4 +1,4 @@
-"""The token strip: a component in the page that also links grid, heatmap and strip."""
+"""The token strip: a component that shows the tokens and links them to the grid and the heatmap."""
 
 import base64
 from dataclasses import asdict
@@ -16,6 +16,7 @@ from mha_viz.figures.window import whole
 from mha_viz.tokens import explain, marks_used
 from mha_viz.trace import Array
 
+STEPS = 4000  # from a weight of 0 to 1, as in pattern.js: multiples of 0.0005 begin a step
 _HERE = Path(__file__).parent
 _strip = st.components.v2.component(
     "mha_viz_strip",
@@ -30,7 +31,7 @@ _strip = st.components.v2.component(
 
 
 def token_strip(view: View) -> None:
-    """The text as tokens, for the chosen head, linked to the figures below."""
+    """The text as tokens, for the selected head, linked to the figures below."""
     trace = view.trace
     pattern = models.pattern(view.trace_key, view.layer, view.head, trace)
     _strip(
@@ -44,7 +45,7 @@ def token_strip(view: View) -> None:
             "at": view.at.key,
             "token": view.token,
             "window": view.window_edges,
-            "block": (view.window or whole(trace.n_tokens)).block,  # tokens a cell of the heatmap
+            "block": (view.window or whole(trace.n_tokens)).block,  # tokens per side of a cell
             "scale": view.scale,
             "stage": view.stage,
             "theme": view.theme.name,
@@ -57,13 +58,13 @@ def token_strip(view: View) -> None:
 
 
 def pack(pattern: Array) -> str:
-    """The lower triangle, row by row, as base64 of 12-bit numbers: weight x 4,095.
+    """The lower triangle, row by row, as base64 of 12-bit numbers; two share three bytes.
 
-    Two numbers share three bytes; 16 bits each would take a third more, for digits that are never
-    shown.
+    A number says in which of STEPS steps the weight lies. No step contains a boundary of rounding
+    to two or three digits, so the middle of a step is written with the same digits as the weight.
     """
     rows, columns = np.tril_indices(len(pattern))
-    numbers = np.rint(pattern[rows, columns] * 4095).astype(np.uint16)
+    numbers = (pattern[rows, columns].astype(np.float64) * STEPS).astype(np.uint16)
     pairs = np.append(numbers, np.zeros(len(numbers) % 2, np.uint16)).reshape(-1, 2)
     first, second = pairs.T
     packed = np.stack([first & 255, first >> 8 | (second & 15) << 4, second >> 4], axis=1)

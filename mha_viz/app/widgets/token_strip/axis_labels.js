@@ -1,6 +1,6 @@
 // @ts-check
-// Labels of the heatmap's axes and colour bar: the selected token's stands out, and one that would
-// touch its neighbour is hidden.
+// Labels of the heatmap's axes and colour bar: that of the selected token stands out, and labels that
+// would touch their neighbour are hidden.
 
 /** @import { Figure } from "../../browser/plotly.js" */
 /** @typedef {SVGElement & { __data__?: { x: number } }} Tick an element with Plotly's data */
@@ -34,7 +34,7 @@ export function markTick(figure, axis, selected, colour, ink) {
 }
 
 /**
- * Hides the numbers of a horizontal colour bar that would run into the one before them.
+ * Hides the numbers of a horizontal colour bar that would overlap the number before them.
  * @param {Figure} figure
  */
 export function thinColourBar(figure) {

@@ -4,14 +4,14 @@
 import { colourAt, scalePosition } from "../../browser/colours.js";
 import { element } from "../../browser/dom.js";
 import { shorten, writeLabel } from "../../browser/token_label.js";
-import { LEAST_SHOWN, weightText } from "./pattern.js";
+import { MIN_SHOWN, weightText } from "./pattern.js";
 
 /** @import { Palette, Scale } from "../../browser/colours.js" */
 /** @import { Pattern } from "./pattern.js" */
 
 /**
- * A token as Python describes it; `first` and `end` are the positions of the character that it is
- * a part of, which may take several tokens.
+ * A token as Python describes it. A character may take several tokens; `first` and `end` are the
+ * range of positions of the character that this token belongs to.
  * @typedef {[label: string, kind: string, note: string, first: number, end: number]} Token
  */
 
@@ -24,6 +24,20 @@ export class Chips {
     this.strip = strip;
     /** @type {HTMLElement[]} */
     this.chips = [];
+  }
+
+  /**
+   * @param {(position: number | null) => void} preview called with the position under the pointer
+   *   or with the keyboard's focus, and with null when it leaves
+   * @param {(position: number | null) => void} pin called with the position that is clicked
+   */
+  listen(preview, pin) {
+    const position = (/** @type {Event} */ { target }) => this.positionOf(target);
+    this.strip.onpointerover = (event) => preview(position(event));
+    this.strip.onpointerleave = () => preview(null);
+    this.strip.onclick = (event) => pin(position(event));
+    this.strip.addEventListener("focusin", (event) => preview(position(event)));
+    this.strip.addEventListener("focusout", () => preview(null));
   }
 
   /** @param {Token[]} tokens */
@@ -56,7 +70,7 @@ export class Chips {
   paint(query, pattern, palette, scale) {
     this.chips.forEach((chip, i) => {
       const weight = i <= query ? pattern.weight(query, i) : pattern.weight(i, query);
-      const shown = weight >= LEAST_SHOWN;
+      const shown = weight >= MIN_SHOWN;
       const filled = i < query && shown;
       const place = scalePosition(weight, scale, query);
       const selected = i === query;
@@ -72,7 +86,7 @@ export class Chips {
   }
 
   /**
-   * Scrolls the strip, not the page, until a token of it is well in sight.
+   * Scrolls the strip, not the page, until a token is well in view.
    * @param {number} position
    */
   scrollTo(position) {

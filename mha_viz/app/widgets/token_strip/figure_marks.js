@@ -1,5 +1,5 @@
 // @ts-check
-// What is selected, drawn over the figures: the head on the grid, the query's row and column on the
+// Marks of the selection, drawn over the figures: the head on the grid, the query's row and column on the
 // heatmap.
 
 import { element } from "../../browser/dom.js";

@@ -5,6 +5,7 @@
 import { element } from "../../browser/dom.js";
 import { hidePlotlyTooltip, plotly } from "../../browser/plotly.js";
 import { hideTooltip, pooledNote, showTooltip } from "../../browser/tooltip.js";
+import { tooltipText } from "./pattern.js";
 import { rangesOf, sameWindow, windowOf } from "./zoom.js";
 
 /** @import { Handlers } from "../../browser/linked_figures.js" */
@@ -42,23 +43,23 @@ export class Heatmap {
   hover(figure, { points, event }) {
     const { query, key, weight } = this.cell(points[0]);
     hidePlotlyTooltip(figure);
-    const { labels, palette, data: { block } } = this.strip;
+    const { labels, palette, data: { block, scale } } = this.strip;
     showTooltip([
       ["from ", element("bdi", "", labels[query]), ` (${query})`],
       ["to   ", element("bdi", "", labels[key]), ` (${key})`],
-      [element("b", "", weight.toFixed(3) + pooledNote(block))],
+      [element("b", "", tooltipText(weight) + pooledNote(block, scale))],
     ], event, palette);
     this.strip.preview(query);
   }
 
   /**
-   * The query and the key of the cell at a point; for a pooled cell, those of its largest weight.
+   * The query and the key of the cell at a point; for a pooled cell, those that it stands for.
    * @param {Point} point
    */
   cell({ x, y }) {
-    const { pattern, data: { block } } = this.strip;
+    const { pattern, data: { block, scale } } = this.strip;
     const half = (block - 1) / 2;
-    return pattern.strongestInBlock(Math.round(y - half), Math.round(x - half), block);
+    return pattern.strongestInBlock(Math.round(y - half), Math.round(x - half), block, scale);
   }
 
   // While the heatmap is zoomed in, a click waits: a second one would end the zoom and pin nothing.

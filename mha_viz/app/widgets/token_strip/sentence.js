@@ -4,7 +4,7 @@
 import { element } from "../../browser/dom.js";
 import { shorten, tokenNode } from "../../browser/token_label.js";
 import { LABEL_LENGTH } from "./chips.js";
-import { LEAST_SHOWN, weightText } from "./pattern.js";
+import { MIN_SHOWN, weightText } from "./pattern.js";
 
 /** @import { Palette } from "../../browser/colours.js" */
 /** @import { Pattern, Weighted } from "./pattern.js" */
@@ -12,7 +12,7 @@ import { LEAST_SHOWN, weightText } from "./pattern.js";
 const NAMED = 3; // tokens in each half
 
 /**
- * The tokens that a half of the sentence names, and what it says where there are none.
+ * The tokens that one half of the sentence names, and its text if there are none.
  * @typedef {{ named: Weighted[], nothing: string }} Half
  */
 
@@ -24,7 +24,7 @@ const NAMED = 3; // tokens in each half
 export function looksAt(query, pattern) {
   return {
     named: pattern.strongestKeys(query, NAMED),
-    nothing: `many tokens, none above ${LEAST_SHOWN}`,
+    nothing: `many tokens, none above ${MIN_SHOWN}`,
   };
 }
 
@@ -37,7 +37,7 @@ export function lookedAtBy(key, pattern) {
   const last = key === pattern.length - 1;
   return {
     named: pattern.strongestQueries(key, NAMED),
-    nothing: last ? "no token (it is the last one)" : `no token above ${LEAST_SHOWN}`,
+    nothing: last ? "no token (it is the last one)" : `no token above ${MIN_SHOWN}`,
   };
 }
 

@@ -1,19 +1,21 @@
 // @ts-check
-// The text as a strip of tokens, and the link between it, the grid of heads and the heatmap. What
-// the pointer is on is shown at once, without the server. What is selected (a head, a token, a
-// window of the heatmap) goes to Python as one state, "focus".
+// The text as a strip of tokens, linked to the grid of heads and the heatmap. A hover shows at once,
+// without the server. The selection (a head, a token, a window of the heatmap) goes to Python as one
+// state, "focus".
 
 import { schemeOf } from "../../browser/colours.js";
 import { component } from "../../browser/component.js";
 import { element, find, hostOf, setVariables, themeVariable } from "../../browser/dom.js";
 import { headKey, parseHead } from "../../browser/head_name.js";
 import { Outbox } from "../../browser/outbox.js";
+import { Ahead, nameHead } from "./ahead.js";
 import { Chips } from "./chips.js";
 import { Figures } from "./figures.js";
 import { onKey } from "./keys.js";
 import { Pattern } from "./pattern.js";
 import { sentence } from "./sentence.js";
 import { keepTextWellFormed } from "./well_formed.js";
+import { Wheel } from "./wheel.js";
 import { sameWindow } from "./zoom.js";
 
 /** @import { Palettes, Scale } from "../../browser/colours.js" */
@@ -42,7 +44,9 @@ import { sameWindow } from "./zoom.js";
  * @property {number} ack
  */
 
-const PACE = 80; // milliseconds between two choices that are sent while a key is held down
+// Milliseconds between two choices that are sent while a key is held down. Of heads that the browser
+// shows by itself, Python hears once the key rests for as long.
+const PACE = 80;
 
 export class TokenStrip {
   /**
@@ -63,9 +67,12 @@ export class TokenStrip {
     this.pinned = data.token;
     this.window = data.window;
     this.palette = data.palettes.light;
-    this.pattern = new Pattern("", 0);
+    this.pattern = new Pattern([], 0);
+    this.ahead = new Ahead(this);
     /** @type {string[]} */
     this.labels = [];
+    /** @type {number | null} the position that the strip was scrolled to */
+    this.scrolledTo = null;
     /** @type {string | null} the trace whose tokens the chips show */
     this.built = null;
     /** @type {string | null} the scheme that Python was asked to draw in */
@@ -76,22 +83,15 @@ export class TokenStrip {
     this.figures = new Figures(this);
     this.onKey = (/** @type {KeyboardEvent} */ event) => onKey(this, event);
     window.addEventListener("keydown", this.onKey);
-    this.listen(this.chips.strip);
+    this.wheel = new Wheel(this);
+    this.chips.listen((position) => this.preview(position), (position) => this.pin(position));
     keepTextWellFormed();
-  }
-
-  /** @param {HTMLElement} strip */
-  listen(strip) {
-    const position = (/** @type {Event} */ { target }) => this.chips.positionOf(target);
-    strip.onpointerover = (event) => this.preview(position(event));
-    strip.onpointerleave = () => this.preview(null);
-    strip.onclick = (event) => this.pin(position(event));
-    strip.addEventListener("focusin", (event) => this.preview(position(event)));
-    strip.addEventListener("focusout", () => this.preview(null));
   }
 
   destroy() {
     window.removeEventListener("keydown", this.onKey);
+    this.wheel.destroy();
+    this.ahead.destroy();
     this.figures.destroy();
     this.outbox.destroy();
   }
@@ -99,21 +99,25 @@ export class TokenStrip {
   /** @param {Data} data */
   update(data) {
     this.data = data;
+    this.labels = data.tokens.map(([label]) => label);
     if (this.outbox.upToDate(data.ack)) {
       this.head = parseHead(data.at);
       this.pinned = data.token;
       this.window = data.window;
+      this.ahead.settle(data.at);
     }
-    this.labels = data.tokens.map(([label]) => label);
-    this.pattern = new Pattern(data.pattern, data.tokens.length);
     this.applyScheme(data);
+    const ahead = data.at !== headKey(this.head) && this.ahead.show();
+    if (!ahead) this.pattern = Pattern.exact(data.pattern, data.tokens.length);
+    nameHead(ahead ? this.head : parseHead(data.at));
     if (this.built !== data.trace_key) this.build(data);
     this.hovered = null;
     this.figures.follow();
     this.paint();
   }
 
-  // The browser knows the scheme first; Python is told when it drew the figures in the other one.
+  // The browser knows the scheme first. If Python drew the figures in the other one, a message asks it
+  // to draw them again.
   /** @param {Data} data */
   applyScheme({ palettes, stage, theme }) {
     const scheme = schemeOf(themeVariable(this.host, "--st-background-color"));
@@ -131,6 +135,7 @@ export class TokenStrip {
   /** @param {Data} data */
   build({ trace_key, tokens, legend }) {
     this.built = trace_key;
+    this.scrolledTo = null;
     this.chips.build(tokens);
     this.legend.replaceChildren();
     for (const [mark, meaning] of Object.entries(legend)) {
@@ -140,7 +145,7 @@ export class TokenStrip {
 
   // ---- what is shown ----
 
-  /** The position that everything is shown for. */
+  /** The position that the strip and the figures show. */
   get query() {
     return Math.min(this.hovered ?? this.pinned, this.labels.length - 1);
   }
@@ -148,7 +153,10 @@ export class TokenStrip {
   paint() {
     const { query, pattern, palette, labels } = this;
     this.chips.paint(query, pattern, palette, this.data.scale);
-    if (this.hovered === null) this.chips.scrollTo(query);
+    if (this.hovered === null && query !== this.scrolledTo) {
+      this.scrolledTo = query;
+      this.chips.scrollTo(query); // which makes the browser lay out the page
+    }
     this.sentence.replaceChildren(...sentence(query, pattern, labels, palette));
     this.figures.marks.request();
   }
@@ -175,8 +183,10 @@ export class TokenStrip {
     const { n_layers, n_heads } = this.data;
     if (head.layer < 0 || head.head < 0 || head.layer >= n_layers || head.head >= n_heads) return;
     this.head = head;
-    this.figures.marks.request();
-    this.send();
+    const shown = this.ahead.show();
+    if (shown) nameHead(head);
+    this.paint();
+    this.send(shown ? PACE : 0);
   }
 
   /** @param {Window | null} window null shows the whole pattern */
@@ -186,11 +196,12 @@ export class TokenStrip {
     this.send();
   }
 
-  send() {
+  /** @param {number} [rest] */
+  send(rest = 0) {
     this.outbox.send({
       at: headKey(this.head), token: this.pinned, window: this.window, theme: this.asked,
       trace_key: this.data.trace_key,
-    });
+    }, rest);
   }
 }
 

@@ -9,6 +9,20 @@ function boxed(pace) {
   return { sent, outbox: new Outbox((state, choice) => sent.push([state, choice]), "focus", pace) };
 }
 
+/** A clock that stands still until `pass`, which runs what was due by then. */
+function stoppedClock(t) {
+  let now = 1000, waiting = null;
+  t.mock.method(performance, "now", () => now);
+  t.mock.method(globalThis, "setTimeout", (call, ms) => (waiting = { call, at: now + ms }));
+  t.mock.method(globalThis, "clearTimeout", () => (waiting = null));
+  return (ms) => {
+    now += ms;
+    if (!waiting || waiting.at > now) return;
+    waiting.call();
+    waiting = null;
+  };
+}
+
 test("choices are numbered under the name of their state", () => {
   const { sent, outbox } = boxed();
   outbox.send({ token: 3 });
@@ -29,16 +43,7 @@ test("a late answer is not up to date, and Python may be ahead", () => {
 });
 
 test("choices that come fast wait, and the last one is always sent", (t) => {
-  let now = 1000, waiting = null;
-  t.mock.method(performance, "now", () => now);
-  t.mock.method(globalThis, "setTimeout", (call, ms) => (waiting = { call, at: now + ms }));
-  t.mock.method(globalThis, "clearTimeout", () => (waiting = null));
-  const pass = (ms) => {
-    now += ms;
-    if (!waiting || waiting.at > now) return;
-    waiting.call();
-    waiting = null;
-  };
+  const pass = stoppedClock(t);
   const { sent, outbox } = boxed(80);
   const tokens = () => sent.map(([, { token }]) => token);
   outbox.send({ token: 1 });
@@ -54,4 +59,16 @@ test("choices that come fast wait, and the last one is always sent", (t) => {
   outbox.destroy();
   pass(200);
   assert.deepEqual(tokens(), [1, 3]);
+});
+
+test("choices that need no quick answer wait for the hand to rest, and the first is sent at once", (t) => {
+  const pass = stoppedClock(t);
+  const { sent, outbox } = boxed(80);
+  for (let token = 1; token <= 20; token++) {
+    outbox.send({ token }, 150);
+    pass(33);
+  }
+  assert.deepEqual(sent.map(([, { token }]) => token), [1]);
+  pass(150);
+  assert.deepEqual(sent.map(([, { token }]) => token), [1, 20]);
 });

@@ -1,12 +1,12 @@
 """Downloads of models: one per model for all users, with progress, a stop and a clear end."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from support.patience import PATIENCE, until
 from support.script import button, said
 
 from mha_viz.app.work import downloads
@@ -51,14 +51,7 @@ def page() -> AppTest:
 
         downloads.offer("some/model")
 
-    return AppTest.from_function(script).run()
-
-
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    return AppTest.from_function(script, default_timeout=PATIENCE).run()
 
 
 def running() -> downloads.Download:
@@ -83,6 +76,7 @@ def test_two_users_share_one_download(server: Hub) -> None:
     button(first, "Download").click().run()
     second.run()
     assert [one.label for one in second.button] == ["Stop"]
+    until(lambda: server.fetches)
     assert server.fetches == 1
 
 
@@ -92,7 +86,7 @@ def test_a_stopped_download_can_be_tried_again(server: Hub) -> None:
     job = running()
     test = button(test, "Stop").click().run()
     assert job.state == "stopped"
-    assert "What has been downloaded is kept" in said(test)
+    assert "The part already downloaded is kept" in said(test)
     test = button(test, "Try again").click().run()
     until(lambda: server.fetches == 2)
     assert running() is not job

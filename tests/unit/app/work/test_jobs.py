@@ -4,12 +4,13 @@ import gc
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from types import SimpleNamespace
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from support.patience import PATIENCE, until
 
 from mha_viz.app.work import jobs
 from mha_viz.app.work.jobs import CRASHED, Job, Queue, Reporter, clock, status
@@ -33,7 +34,7 @@ class Gate:
         for i in range(self.n):
             self.running += 1
             assert self.running == 1, "two workers at once"
-            assert self.permits.acquire(timeout=20)
+            assert self.permits.acquire(timeout=PATIENCE)
             self.running -= 1
             yield i
 
@@ -42,13 +43,6 @@ class Gate:
 
     def let(self, n: int = 1) -> None:
         self.permits.release(n)
-
-
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
-    while not true():
-        assert time.monotonic() < end, "it never came to that"
-        time.sleep(0.002)
 
 
 def test_results_come_in_order_and_the_job_is_done() -> None:
@@ -60,7 +54,7 @@ def test_results_come_in_order_and_the_job_is_done() -> None:
     assert not job.active
 
 
-def test_jobs_wait_in_the_order_in_which_they_came() -> None:
+def test_jobs_run_in_the_order_of_their_arrival() -> None:
     queue = Queue(workers=2)
     gates = [Gate() for _ in range(4)]
     first, second, third, fourth = (gate.job() for gate in gates)
@@ -126,7 +120,7 @@ def test_a_job_resumed_while_its_worker_lets_go_is_taken_up_again() -> None:
         def _collect(self) -> None:
             super()._collect()
             let_go.set()
-            assert resumed.wait(timeout=20)
+            assert resumed.wait(timeout=PATIENCE)
 
     let_go, resumed = threading.Event(), threading.Event()
     queue, gate = Queue(workers=1), Gate(3)
@@ -134,7 +128,7 @@ def test_a_job_resumed_while_its_worker_lets_go_is_taken_up_again() -> None:
     queue.submit(job)
     queue.pause(job)
     gate.let()
-    assert let_go.wait(timeout=20)
+    assert let_go.wait(timeout=PATIENCE)
     queue.resume(job)
     resumed.set()
     gate.let(2)
@@ -142,7 +136,7 @@ def test_a_job_resumed_while_its_worker_lets_go_is_taken_up_again() -> None:
     assert job.results == [0, 1, 2]
 
 
-def test_what_ended_stays_ended() -> None:
+def test_a_stopped_job_cannot_be_paused_or_resumed() -> None:
     queue, gate = Queue(), Gate()
     job = gate.job()
     queue.submit(job)
@@ -151,13 +145,12 @@ def test_what_ended_stays_ended() -> None:
     queue.pause(job)
     assert job.state == "stopped"
     gate.let(5)
-    until(lambda: gate.running == 0)
-    time.sleep(0.02)
+    until(lambda: not queue._running)
     assert job.results == []
 
 
 @pytest.mark.parametrize("when", ["running", "paused", "queued"])
-def test_a_stopped_job_lets_go_of_what_its_work_holds(when: str) -> None:
+def test_a_stopped_job_frees_the_objects_that_its_work_holds(when: str) -> None:
     class Model:
         pass
 
@@ -182,7 +175,7 @@ def test_a_stopped_job_lets_go_of_what_its_work_holds(when: str) -> None:
     gate.let()
 
 
-def test_a_refusal_is_told_and_what_was_found_is_kept() -> None:
+def test_a_failed_job_shows_its_message_and_keeps_its_results() -> None:
     def work(report: Reporter) -> Iterator[int]:
         yield 1
         raise TextError("The text is too short. Give a longer one.")
@@ -195,7 +188,7 @@ def test_a_refusal_is_told_and_what_was_found_is_kept() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_an_unforeseen_error_ends_the_job_with_a_word_and_the_queue_goes_on() -> None:
+def test_an_unforeseen_error_ends_the_job_with_a_message_and_the_queue_goes_on() -> None:
     def work(report: Reporter) -> Iterator[int]:
         yield 1
         raise RuntimeError("secret")
@@ -209,10 +202,10 @@ def test_an_unforeseen_error_ends_the_job_with_a_word_and_the_queue_goes_on() ->
     queue.submit(after)
     until(lambda: after.state == "done")
     for worker in set(threading.enumerate()) - before:
-        worker.join(20)  # its exception is reported while this test ignores it
+        worker.join(PATIENCE)  # so that its exception is reported while this test expects it
 
 
-def test_a_full_queue_refuses_with_a_word() -> None:
+def test_a_full_queue_rejects_a_job_with_a_message() -> None:
     queue, gates = Queue(workers=1, most_waiting=2), [Gate(1) for _ in range(4)]
     for gate in gates[:3]:
         queue.submit(gate.job())
@@ -259,23 +252,28 @@ def test_a_job_belongs_to_its_session_as_soon_as_it_starts() -> None:
         jobs.start("at once", jobs.Job(lambda report: iter([1]), total=1), jobs.foreground)
         assert "at once" in jobs._lease()
 
-    assert not AppTest.from_function(script).run().exception
+    assert not AppTest.from_function(script, default_timeout=PATIENCE).run().exception
 
 
 def test_a_lost_connection_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "GRACE", 0.5)
+    monkeypatch.setattr(jobs, "GRACE", 10 * PATIENCE)
     gate = Gate(1)
     job = gate.job()
     jobs.background.submit(job)
     jobs.release({"training": job})
+    waiting = [one for one in threading.enumerate() if isinstance(one, threading.Timer)]
+    (timer,) = [one for one in waiting if job in one.args]
+    timer.cancel()
     job.seen = time.monotonic()  # the page runs again
-    time.sleep(0.8)
+    timer.function(*timer.args)  # as if the grace had passed
     assert job.state == "running"
     gate.let()
     until(lambda: job.state == "done")
 
 
-def test_how_a_job_stands_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_status_line_names_the_state_the_time_and_the_time_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(jobs, "time", SimpleNamespace(monotonic=lambda: 100.0))  # it stands still
     queue = jobs.background
     gates = [Gate(2) for _ in range(jobs.WORKERS + 2)]
@@ -308,6 +306,6 @@ def test_an_ending_server_stops_the_jobs_of_every_queue() -> None:
     for queue, job in zip(queues, running, strict=True):
         queue.submit(job)
     queues[0].submit(waiting)
-    jobs.stop_all(patience=20)
+    jobs.stop_all(patience=PATIENCE)
     assert [job.state for job in (*running, waiting)] == ["stopped"] * 3
     assert not any(queue._running for queue in queues)

@@ -5,8 +5,8 @@ import { Pattern } from "#app/widgets/token_strip/pattern.js";
 import { pack12 } from "#support/pack12.js";
 
 const ROWS = [[1], [0.9, 0.1], [0.5, 0.3, 0.2], [0.01, 0.7, 0.01, 0.28]];
-const pattern = new Pattern(pack12(ROWS.flat()), ROWS.length);
-const near = (found, expected) => assert.ok(Math.abs(found - expected) < 1 / 4095, `${found} ${expected}`);
+const pattern = Pattern.exact(pack12(ROWS.flat()), ROWS.length);
+const near = (found, expected) => assert.ok(Math.abs(found - expected) < 1 / 4000, `${found} ${expected}`);
 
 test("a weight is that of query and key, and 0 for a key after the query", () => {
   near(pattern.weight(2, 1), 0.3);
@@ -21,11 +21,19 @@ test("the strongest come first, and the weakest are left out", () => {
   assert.deepEqual(pattern.strongestQueries(3, 3), []);
 });
 
+test("relative to uniform attention, a pooled cell stands for the largest ratio in its block", () => {
+  const at = ({ query, key }) => [query, key];
+  assert.deepEqual(at(pattern.strongestInBlock(0, 0, 2, "share")), [1, 0]); // 2 × 0.9 against 1 × 1
+  assert.deepEqual(at(pattern.strongestInBlock(0, 0, 4, "share")), [3, 1]); // 4 × 0.7
+  assert.deepEqual(at(pattern.strongestInBlock(0, 0, 4, "weight")), [0, 0]);
+  assert.deepEqual(at(pattern.strongestInBlock(1, 3, 1, "share")), [1, 1]);
+});
+
 test("a pooled cell stands for the largest weight in its block", () => {
   const at = ({ query, key }) => [query, key];
-  assert.deepEqual(at(pattern.strongestInBlock(2, 1, 1)), [2, 1]);
-  assert.deepEqual(at(pattern.strongestInBlock(2, 0, 2)), [3, 1]);
-  assert.deepEqual(at(pattern.strongestInBlock(2, 2, 4)), [3, 3]); // the text ends inside the block
-  assert.deepEqual(at(pattern.strongestInBlock(0, 0, 4)), [0, 0]);
-  assert.deepEqual(at(pattern.strongestInBlock(1, 3, 1)), [1, 1]); // masked: its query's own token
+  assert.deepEqual(at(pattern.strongestInBlock(2, 1, 1, "sqrt")), [2, 1]);
+  assert.deepEqual(at(pattern.strongestInBlock(2, 0, 2, "sqrt")), [3, 1]);
+  assert.deepEqual(at(pattern.strongestInBlock(2, 2, 4, "sqrt")), [3, 3]); // the text ends inside the block
+  assert.deepEqual(at(pattern.strongestInBlock(0, 0, 4, "sqrt")), [0, 0]);
+  assert.deepEqual(at(pattern.strongestInBlock(1, 3, 1, "sqrt")), [1, 1]); // masked: its query's own token
 });
