@@ -1,4 +1,4 @@
-"""`streamlit run app.py` starts here."""
+"""The entry point of `streamlit run app.py`."""
 
 import threading
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ def warm_up() -> None:
 
 @asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[dict[str, Any]]:
-    """Starts the warm-up beside the server, which answers meanwhile."""
+    """Starts the warm-up in a thread, so that the server can already answer."""
     threading.Thread(target=warm_up, daemon=True).start()
     yield {}
 

@@ -1,4 +1,4 @@
-"""Compare: what changes in each head with another text, another model or ablated heads."""
+"""Compare: what changes with one word, another text, another model or ablated heads."""
 
 from mha_viz.app import frame
 from mha_viz.app.pages import compare

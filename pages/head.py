@@ -1,4 +1,4 @@
-"""Head: why one head looks where it looks, and what it does with what it finds."""
+"""Head: why one head looks where it does, and what it passes on from there."""
 
 from mha_viz.app import frame
 from mha_viz.app.pages import head

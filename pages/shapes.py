@@ -1,9 +1,9 @@
-"""Shapes: one attention layer step by step, its memory layout, and what each line is for."""
+"""Shapes: one attention layer step by step, its memory layout, and common bugs."""
 
 from mha_viz.app import frame
 from mha_viz.app.pages import shapes
-from mha_viz.app.widgets.caption import title_line
+from mha_viz.app.widgets import path
 
 view = frame.view()
-title_line(view, "Shapes")
-shapes.show(view)
+with path.part_of(view, "shapes", "Shapes"):
+    shapes.show(view)

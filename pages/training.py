@@ -2,6 +2,8 @@
 
 from mha_viz.app import frame
 from mha_viz.app.pages import training
+from mha_viz.app.widgets import path
 
 view = frame.view()
-training.show(view)
+with path.part_of(view, "training", "Training", instead="Two character-level models, side by side"):
+    training.show(view)

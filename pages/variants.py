@@ -2,8 +2,8 @@
 
 from mha_viz.app import frame
 from mha_viz.app.pages import variants
-from mha_viz.app.widgets.caption import title_line
+from mha_viz.app.widgets import path
 
 view = frame.view()
-title_line(view, "Variants")
-variants.show(view)
+with path.part_of(view, "variants", "Variants"):
+    variants.show(view)

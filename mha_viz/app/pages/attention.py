@@ -1,26 +1,27 @@
 """The Attention page: every head of every layer, and the selected head token by token."""
 
-from functools import partial
-
 import numpy as np
-import plotly.graph_objects as go
 import streamlit as st
 
 from mha_viz.app.view import View
 from mha_viz.app.widgets import explained
-from mha_viz.app.widgets.caption import caption
-from mha_viz.app.widgets.chart import chart, load_plotly, steady
+from mha_viz.app.widgets.caption import caption, selected_head, without_special
+from mha_viz.app.widgets.chart import cached_figure, chart, load_plotly, steady
+from mha_viz.app.widgets.recipes import recipe
 from mha_viz.app.widgets.token_strip import token_strip
+from mha_viz.app.widgets.token_strip.every_pattern import every_pattern
 from mha_viz.app.widgets.zoom import reset_zoom_button
 from mha_viz.app.work import models
-from mha_viz.export import Table
+from mha_viz.export import Drawn, Given, pattern_data, patterns_data
 from mha_viz.figures.grid import head_grid, thumbnail_size
 from mha_viz.figures.heatmap import head_heatmap
+from mha_viz.figures.scale import Scale
+from mha_viz.figures.theme import TextSizes, Theme
 from mha_viz.figures.window import Window, whole
 from mha_viz.heads import summary
-from mha_viz.trace import Array
+from mha_viz.trace import Array, Trace
 
-LEAST_READ_OUT = 0.005  # smaller weights would be read out as 0.00
+MIN_READ_OUT = 0.005  # smaller weights would be read out as 0.00
 N_READ_OUT = 3  # keys
 
 
@@ -35,57 +36,60 @@ def show(view: View) -> None:
         _grid(view)
         _measures(view)
     with right:
-        caption(view.at.label, "Each row shows what one token looks at", "; a row adds up to 1.")
+        what = "Each row shows what one token looks at"
+        caption("", f"{selected_head(view)} {what}", "; a row adds up to 1.")
         _pattern(view)
         reset_zoom_button(view)
         _explain_pooling(view)
     _how_to_read()
+    every_pattern(view)
 
 
 def _grid(view: View) -> None:
     """All heads of all layers; a click selects one."""
     trace = view.trace
-    thumbnails = models.thumbnails(view.trace_key, thumbnail_size(trace.n_heads), trace)
-    if thumbnails is None:
+    size, relative = thumbnail_size(trace.n_heads), view.scale == "share"
+    weights = models.thumbnails(view.trace_key, size, trace)
+    drawn_values = (
+        models.thumbnails(view.trace_key, size, trace, relative=True) if relative else weights
+    )
+    if weights is None or drawn_values is None:
         load_plotly()  # the heatmap needs it
         return
-    key = (view.trace_key, view.scale, view.dim_sink, view.stage, view.theme.name)
+    code = "trace.thumbnails(thumbnail_size(trace.n_heads){})"
+    drawn = recipe(
+        view,
+        _draw_grid,
+        weights=Given(weights, code.format("")),
+        thumbnails=Given(drawn_values, code.format(", relative=True" if relative else "")),
+    )
+    key = ("grid", view.trace_key, view.scale, view.dim_sink, view.stage, view.theme.name)
     with st.container(key="grid_box", height="stretch"):
         chart(
-            _grid_figure(key, _view=view, _thumbnails=thumbnails),
+            drawn,
+            figure=cached_figure(key, drawn),
             key="head_grid",
             height="stretch",
-            # No word on the selected head, so that selecting another one sends nothing again.
+            ratio=trace.n_heads / (trace.n_layers + 0.4),
+            # Does not mention the selected head, so that selecting another sends nothing again.
             alt=f"Patterns of all heads: {trace.n_layers} layers, {trace.n_heads} heads per layer.",
-            name="all-heads",
-            table=partial(_grid_table, thumbnails),
+            name="All heads",
         )
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _grid_figure(key: tuple[str | bool, ...], *, _view: View, _thumbnails: Array) -> go.Figure:
-    del key  # names the figure in the cache
-    n_tokens, n_heads = _view.trace.n_tokens, _view.trace.n_heads
-    return head_grid(
-        _thumbnails,
-        _view.theme,
-        scale=_view.scale,
-        block=-(-n_tokens // thumbnail_size(n_heads)),
-        dim_sink=_view.dim_sink,
-        sizes=_view.sizes,
-    )
-
-
-def _grid_table(thumbnails: Array) -> Table:
-    """The weights in the thumbnails, pooled as drawn."""
-    side = thumbnails.shape[-1]
-    rows = [
-        [layer, head, query, key, float(thumbnails[layer, head, query, key])]
-        for layer, head in np.ndindex(thumbnails.shape[:2])
-        for query in range(side)
-        for key in range(query + 1)
-    ]
-    return ["layer", "head", "query block", "key block", "weight"], rows
+def _draw_grid(
+    trace: Trace,
+    weights: Array,
+    thumbnails: Array,
+    scale: Scale,
+    dim_sink: bool,
+    theme: Theme,
+    sizes: TextSizes,
+) -> Drawn:
+    block = -(-trace.n_tokens // thumbnail_size(trace.n_heads))
+    figure = head_grid(thumbnails, theme, scale=scale, dim_sink=dim_sink, sizes=sizes)
+    data = patterns_data(weights, trace.tokens, block=block, token_ids=trace.token_ids)
+    return figure, data
 
 
 def _measures(view: View) -> None:
@@ -96,18 +100,25 @@ def _measures(view: View) -> None:
     if trace.n_tokens < 2:
         caption("", "Measures of a head need at least two tokens.")
         return
-    measured = summary(_weights(view))
+    measured = summary(_weights(view), trace.text_queries)
+    if np.isnan(measured.entropy):
+        caption(
+            "",
+            "Measures of a head need at least one token after the first that is not a special "
+            "token.",
+        )
+        return
     bars = {
         "to the first token": measured.first_token,
         "to the previous token": measured.previous_token,
         "to itself": measured.itself,
-        "entropy (0 = one key, 1 = uniform)": measured.entropy,
+        "entropy / ln(i + 1) (1 = uniform)": measured.entropy,
     }
     with st.container(key="measures"):
         caption(
             view.at.label,
-            f"Means over queries 1 to {trace.n_tokens - 1} of this text; the head looks "
-            f"{measured.distance:.1f} tokens back on average.",
+            f"Means over queries 1 to {trace.n_tokens - 1} of this text{without_special(view)}; "
+            f"the head looks {measured.distance:.1f} tokens back on average.",
             also=" ".join(bars),
         )
         st.html(f'<div class="measures">{"".join(map(_bar, bars, bars.values()))}</div>')
@@ -119,26 +130,42 @@ def _bar(name: str, value: float) -> str:
 
 def _pattern(view: View) -> None:
     """The pattern of the selected head, or the part that is zoomed in on."""
-    key = (view.trace_key, view.at.key, view.scale, view.dim_sink, view.stage, view.theme.name)
-    figure = _pattern_figure(key, view.window, _view=view)
+    drawn = recipe(view, _draw_pattern, pattern=Given(_weights(view), "trace.pattern(layer, head)"))
+    how = (view.window, view.scale, view.dim_sink, view.stage, view.theme.name)
+    figure = cached_figure(("pattern", view.trace_key, view.at.key, *how), drawn)
     with st.container(key="map_box", height="stretch"):
-        steady(figure, key="head_map", alt=_alt(view))
+        steady(
+            drawn,
+            figure,
+            key="head_map",
+            alt=_alt(view),
+            name=f"Pattern of {view.at.label}",
+            shows=view.at.key,
+        )
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _pattern_figure(
-    key: tuple[str | bool, ...], window: Window | None, *, _view: View
-) -> go.Figure:
-    del key  # names the figure in the cache, with the window
-    return head_heatmap(
-        _weights(_view),
-        _view.trace.tokens,
-        _view.theme,
+def _draw_pattern(
+    trace: Trace,
+    pattern: Array,
+    layer: int,
+    head: int,
+    window: Window | None,
+    scale: Scale,
+    dim_sink: bool,
+    theme: Theme,
+    sizes: TextSizes,
+) -> Drawn:
+    figure = head_heatmap(
+        pattern,
+        trace.tokens,
+        theme,
         window=window,
-        scale=_view.scale,
-        dim_sink=_view.dim_sink,
-        sizes=_view.sizes,
+        scale=scale,
+        dim_sink=dim_sink,
+        sizes=sizes,
     )
+    data = pattern_data(pattern, trace.tokens, token_ids=trace.token_ids, layer=layer, head=head)
+    return figure, data
 
 
 def _weights(view: View) -> Array:
@@ -149,9 +176,9 @@ def _weights(view: View) -> Array:
 def _alt(view: View) -> str:
     tokens, query = view.trace.tokens, view.token
     row = _weights(view)[query]
-    strongest = [key for key in row.argsort()[::-1][:N_READ_OUT] if row[key] >= LEAST_READ_OUT]
+    strongest = [key for key in row.argsort()[::-1][:N_READ_OUT] if row[key] >= MIN_READ_OUT]
     keys = ", ".join(f"{tokens[key]} ({key}) {row[key]:.2f}" for key in strongest)
-    keys = keys or f"many tokens, none above {LEAST_READ_OUT}"
+    keys = keys or f"many tokens, none above {MIN_READ_OUT}"
     return f"Pattern of {view.at.label}: {tokens[query]} ({query}) looks at {keys}."
 
 
@@ -160,9 +187,10 @@ def _explain_pooling(view: View) -> None:
     n_tokens = view.trace.n_tokens
     block = (view.window or whole(n_tokens)).block
     if block > 1:
+        relative = " relative to uniform" if view.scale == "share" else ""
         explained.note(
-            f"{n_tokens:,} tokens: each cell shows the largest weight in a {block} × {block} "
-            "block. Drag over an area to zoom in."
+            f"{n_tokens:,} tokens: each cell shows the largest weight{relative} in a {block} × "
+            f"{block} block. Drag over an area to zoom in."
         )
 
 

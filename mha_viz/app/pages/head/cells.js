@@ -1,7 +1,7 @@
 // @ts-check
 // Figures that show a value for each query and key, and the choice of both: a click on a cell or on
-// a bar goes to Python as one state, "pick". What is selected is framed here, over figures that stay
-// as they are.
+// a bar goes to Python as one state, "pick". The selection is outlined here, over figures that do not
+// change.
 
 import { component } from "../../browser/component.js";
 import { element } from "../../browser/dom.js";

@@ -19,7 +19,7 @@ _cells = st.components.v2.component(
     html='<div class="cells"\n aria-hidden="true"></div>',
     js=component_code(Path(__file__).parent / "cells.js"),
 )
-COLOURS = ("query", "page", "ink", "surface")  # of the theme, that the browser needs
+COLOURS = ("query", "page", "ink", "surface")  # of the theme; the browser draws with them
 Values = Callable[[], Array]
 
 
@@ -33,13 +33,13 @@ def query_input(view: View) -> int:
         key="query",
         on_change=_on_query,
         width=130,
-        help="Position of the token that looks. You can also click a token above.",
+        help="Position of the query token. You can also click a token above.",
     )
     return view.token
 
 
 def key_input(view: View, strongest: int) -> int:
-    """The key, which the link carries; the `strongest` one while none is selected."""
+    """The key, whose position is in the link; the `strongest` one while none is selected."""
     st.session_state["key"] = selected = st.session_state.get("key_chosen")
     explained.number_input(
         "Key j",
@@ -50,7 +50,7 @@ def key_input(view: View, strongest: int) -> int:
         on_change=_on_key,
         width=210,
         placeholder=f"{strongest} (strongest)",
-        help="Position of the token it looks at. You can also click a cell or a bar.",
+        help="Position of the key token. You can also click a cell or a bar.",
     )
     return strongest if selected is None else int(selected)
 
@@ -58,7 +58,7 @@ def key_input(view: View, strongest: int) -> int:
 def select_on_click(
     view: View, maps: Mapping[str, Values], *, key: int | None = None, bars: Sequence[str] = ()
 ) -> None:
-    """Lets clicks select a query and a key, and frames the selected ones.
+    """Lets clicks select a query and a key, and outlines the selected ones.
 
     `maps` are charts with a cell for each pair, by their keys, with the values that they draw;
     `bars` are charts with a bar for each key.

@@ -1,35 +1,37 @@
 """The “Why this weight” tab: one weight step by step, from q and k to the softmax."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 import streamlit as st
 
 from mha_viz.analysis import dot_product
-from mha_viz.analysis.dot_product import DotProduct, Positions, Row
+from mha_viz.analysis.dot_product import DotProduct, Row
 from mha_viz.app.pages.head import cells
 from mha_viz.app.pages.head.maps import (
     download_map,
     explain_maps,
-    map_figure,
     masked,
     masked_pattern,
+    square_map,
 )
 from mha_viz.app.view import View
 from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption, metrics
-from mha_viz.app.widgets.chart import chart, square
+from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.download_buttons import download_table
+from mha_viz.app.widgets.recipes import recipe
 from mha_viz.app.widgets.token_strip import token_strip
-from mha_viz.export import Table
+from mha_viz.export import Drawn, Given, Table, columns_data, rows_data
 from mha_viz.figures.cells import MAX_TICKS
 from mha_viz.figures.dot_product import dot_product_figure
 from mha_viz.figures.softmax_steps import SoftmaxRow, height, softmax_steps
 from mha_viz.figures.text import with_minus
-from mha_viz.trace import Array
+from mha_viz.figures.theme import TextSizes, Theme
+from mha_viz.trace import Array, Trace
 
 ORDERS = ["by dimension", "by magnitude"]
 N_KEYS = 8  # in the drawing of the softmax
@@ -41,6 +43,13 @@ MAPS = {
     ),
     "masked": ("2. Masked", "The same scores. Keys after the query are masked: −∞, drawn blank."),
     "weights": ("3. Softmax", "exp(score) divided by the sum of its row. Colour: √ weight."),
+}
+
+TITLES = {"scores": "Scores", "masked": "Masked scores", "weights": "Weights"}
+CODE = {
+    "scores": "dot_product.scores(trace, layer, head)",
+    "masked": "masked(dot_product.scores(trace, layer, head))",
+    "weights": "masked(trace.pattern(layer, head))",
 }
 
 
@@ -81,7 +90,6 @@ def _pair(view: View, row: Row, key: int) -> None:
 def _product(view: View, product: DotProduct, query: int, key: int) -> None:
     """q, k and their products as strips, and the running sum of the products."""
     by = segmented_control("Order of elements", ORDERS, ORDERS[0], "elements", show_label=False)
-    order = product.order(by_size=by == ORDERS[1])
     largest = _largest(product)
     top, top_product = (np.abs(x).max() for x in ([product.q, product.k], product.products))
     caption(
@@ -90,25 +98,38 @@ def _product(view: View, product: DotProduct, query: int, key: int) -> None:
         f"Colours: ±{top:.3g} for q and k, ±{top_product:.3g} for q × k. Line: running sum of the "
         f"products; {largest}.",
     )
-    table = _product_table(product, order)
+    code = "dot_product.dot_product(trace, layer, head, position, key)"
     chart(
-        dot_product_figure(product.q, product.k, order.tolist(), view.theme, sizes=view.sizes),
+        recipe(
+            view,
+            _draw_product,
+            position=query,
+            key=key,
+            by_size=by == ORDERS[1],
+            product=Given(product, code),
+        ),
         key="why_product",
         height=390,
-        name="dot-product",
-        table=lambda: table,
+        name="Dot product",
         alt=f"q at position {query} times k at position {key}, {by}: the sum is "
         f"{product.total:.3f}; {largest}.",
     )
+    table = _draw_product(product, by == ORDERS[1], view.theme, view.sizes)[1].table()
     download_table("dot_product.csv", *table, label="Download elements (CSV)")
 
 
-def _product_table(product: DotProduct, order: Positions) -> Table:
-    q, k, products = product.q[order], product.k[order], product.products[order]
-    columns = [order.tolist(), *(x.tolist() for x in (q, k, products, np.cumsum(products)))]
-    return ["element", "q", "k", "q times k", "running sum"], list(
-        map(list, zip(*columns, strict=True))
+def _draw_product(product: DotProduct, by_size: bool, theme: Theme, sizes: TextSizes) -> Drawn:
+    order = product.order(by_size=by_size)
+    products = product.products[order]
+    figure = dot_product_figure(product.q, product.k, order.tolist(), theme, sizes=sizes)
+    data = columns_data(
+        element=order,
+        q=product.q[order],
+        k=product.k[order],
+        q_times_k=products,
+        running_sum=np.cumsum(products),
     )
+    return figure, data
 
 
 def _largest(product: DotProduct) -> str:
@@ -125,14 +146,14 @@ def _softmax(view: View, row: Row, key: int) -> None:
         "One row per key, largest weight first. Orange: selected key. "
         f"max = {with_minus(f'{row.largest:.3f}')}, the largest score.",
     )
-    rows = _softmax_rows(view, row, key)
-    table = _softmax_table(view, row)
+    rows = _softmax_rows(view.trace.tokens, row, key)
+    table = _softmax_table(view.trace.tokens, row)
+    code = "dot_product.softmax_row(trace, layer, head, position)"
     chart(
-        softmax_steps(rows, view.theme, selected=key, sizes=view.sizes),
+        recipe(view, _draw_softmax, key=key, row=Given(row, code)),
         key="why_softmax",
         height=height(len(rows)),
-        name="softmax",
-        table=lambda: table,
+        name="Softmax of one query",
         alt="; ".join(
             f"{step.label}: score {step.score:.3f}, weight {step.weight:.4f}"
             for step in rows
@@ -142,18 +163,25 @@ def _softmax(view: View, row: Row, key: int) -> None:
     download_table("softmax_row.csv", *table, label="Download row (CSV)")
 
 
-def _softmax_table(view: View, row: Row) -> Table:
+def _draw_softmax(trace: Trace, row: Row, key: int, theme: Theme, sizes: TextSizes) -> Drawn:
+    rows = _softmax_rows(trace.tokens, row, key)
+    figure = softmax_steps(rows, theme, selected=key, sizes=sizes)
+    data = rows_data(*_softmax_table(trace.tokens, row))
+    return figure, data
+
+
+def _softmax_table(tokens: Sequence[str], row: Row) -> Table:
     exps, weights = row.exps, row.weights
     rows: list[list[Any]] = [
         [key, token, float(row.scores[key]), float(exps[key]), float(weights[key]), key > row.query]
-        for key, token in enumerate(view.trace.tokens)
+        for key, token in enumerate(tokens)
     ]
     return ["key", "token", "score", "exp(score - max)", "weight", "masked"], rows
 
 
-def _softmax_rows(view: View, row: Row, key: int) -> list[SoftmaxRow]:
+def _softmax_rows(tokens: Sequence[str], row: Row, key: int) -> list[SoftmaxRow]:
     """The strongest keys, the selected one, all others together, and the sum."""
-    scores, exps, weights, tokens = row.scores, row.exps, row.weights, view.trace.tokens
+    scores, exps, weights = row.scores, row.exps, row.weights
     shown = row.strongest(N_KEYS, also=key)
     rows = [
         SoftmaxRow(tokens[j], j, float(scores[j]), float(exps[j]), float(weights[j]), j > row.query)
@@ -199,19 +227,35 @@ def _maps(view: View) -> None:
     for column, (name, (title, text)) in zip(st.columns(3, gap="small"), MAPS.items(), strict=True):
         with column:
             caption(title, text)
-            square(_figure(view, name), f"why_{name}", _alt(view, name))
+            _map(view, name)
     explain_maps(view)
     with st.container(horizontal=True):
         download_map(view, "Download scores (CSV)", "scores", lambda: _values(view, "scores"))
         download_map(view, "Download weights (CSV)", "weights", lambda: _values(view, "weights"))
 
 
-def _figure(view: View, name: str) -> go.Figure:
-    values = _values(view, name)
+def _map(view: View, name: str) -> None:
+    """One of MAPS."""
+    drawn, alt = Given(_values(view, name), CODE[name], __name__), _alt(view, name)
+    title = f"{TITLES[name]} of {view.at.label}"
     if name == "weights":
-        return map_figure(view, name, values, ticks=MAX_TICKS)
-    top = float(np.abs(_values(view, "scores")).max())
-    return map_figure(view, name, values, colours="signed", top=top, ticks=MAX_TICKS)
+        square_map(view, drawn, key=f"why_{name}", name=title, alt=alt, ticks=MAX_TICKS)
+        return
+    scores = "dot_product.scores(trace, layer, head)"
+    square_map(
+        view,
+        drawn,
+        key=f"why_{name}",
+        name=title,
+        alt=alt,
+        array="scores",
+        value="score",
+        colours="signed",
+        top=Given(
+            float(np.abs(_values(view, "scores")).max()), f"float(abs({scores}).max())", __name__
+        ),
+        ticks=MAX_TICKS,
+    )
 
 
 def _values(view: View, name: str) -> Array:

@@ -1,20 +1,22 @@
-"""Maps of all queries and keys, as the tabs of the Head page draw, explain and download them."""
+"""Maps of all queries and keys that the tabs of the Head page share."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
-import streamlit as st
 
 from mha_viz.app.view import View
 from mha_viz.app.widgets import explained
+from mha_viz.app.widgets.chart import cached_figure, square
 from mha_viz.app.widgets.download_buttons import download_csv
+from mha_viz.app.widgets.recipes import recipe
 from mha_viz.app.widgets.zoom import reset_zoom_button
 from mha_viz.app.work import models
-from mha_viz.export import matrix_csv
+from mha_viz.export import Drawn, Given, matrix_csv, pattern_data
 from mha_viz.figures.cells import Colours, cell_map
-from mha_viz.figures.window import whole
-from mha_viz.trace import Array
+from mha_viz.figures.theme import TextSizes, Theme
+from mha_viz.figures.window import Window, whole
+from mha_viz.trace import Array, Trace
 
 HALF_PAGE_TICKS = 30  # labels per axis of a map that is half as wide as the page
 
@@ -30,38 +32,57 @@ def masked_pattern(view: View) -> Array:
     return masked(models.pattern(view.trace_key, view.layer, view.head, view.trace))
 
 
-def map_figure(
+def square_map(
     view: View,
-    name: str,
-    values: Array,
+    values: Given,
     *,
+    key: str,
+    name: str,
+    alt: str,
+    array: str = "pattern",
+    value: str = "weight",
     colours: Colours = "root",
-    top: float = 1.0,
+    top: float | Given = 1.0,
     ticks: int = HALF_PAGE_TICKS,
-) -> go.Figure:
-    """The values `[T, T]` of the selected head, zoomed as on the Attention page.
+) -> None:
+    """Draws values `[T, T]` of the selected head, zoomed as on the Attention page.
 
-    The figure is cached under its `name`, which stands for values, colours and top.
+    In files, `array` names the values, and `value` each of them. The figure is cached under its
+    `name`, which stands for values, colours and top.
     """
-    key = (name, ticks, view.trace_key, view.at.key, view.window, view.stage, view.theme.name)
-    return _map_figure(key, _view=view, _values=values, _colours=colours, _top=top, _ticks=ticks)
+    given: dict[str, Any] = {"values": values, "top": top, "array": array, "value": value}
+    drawn = recipe(view, _draw_map, **given, colours=colours, ticks=ticks)
+    what = (name, ticks, view.trace_key, view.at.key, view.window, view.stage, view.theme.name)
+    square(drawn, key=key, alt=alt, name=name, figure=cached_figure(what, drawn))
 
 
-@st.cache_resource(max_entries=48, show_spinner=False)
-def _map_figure(
-    key: Hashable, *, _view: View, _values: Array, _colours: Colours, _top: float, _ticks: int
-) -> go.Figure:
-    del key  # names the figure in the cache
-    return cell_map(
-        _values,
-        _view.trace.tokens,
-        _view.theme,
-        colours=_colours,
-        top=_top,
-        window=_view.window,
-        ticks=_ticks,
-        sizes=_view.sizes,
+def _draw_map(
+    trace: Trace,
+    values: Array,
+    layer: int,
+    head: int,
+    array: str,
+    value: str,
+    colours: Colours,
+    top: float,
+    window: Window | None,
+    ticks: int,
+    theme: Theme,
+    sizes: TextSizes,
+) -> Drawn:
+    figure = cell_map(
+        values,
+        trace.tokens,
+        theme,
+        colours=colours,
+        top=top,
+        window=window,
+        ticks=ticks,
+        sizes=sizes,
     )
+    facts: dict[str, Any] = {"token_ids": trace.token_ids, "layer": layer, "head": head}
+    data = pattern_data(values, trace.tokens, name=array, value=value, **facts)
+    return figure, data
 
 
 def explain_maps(view: View) -> None:
@@ -85,4 +106,4 @@ def explain_maps(view: View) -> None:
 def download_map(view: View, label: str, name: str, values: Callable[[], Array]) -> None:
     """A button that downloads the values of a map as NAME.csv, one row per query."""
     file = f"{view.at.key}_{name}.csv"
-    download_csv(label, file, lambda: matrix_csv(values(), view.trace.tokens))
+    download_csv(label, file, lambda origin: matrix_csv(values(), view.trace.tokens, origin))

@@ -2,22 +2,22 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 import streamlit as st
 
 from mha_viz.analysis import dot_product
 from mha_viz.app.pages.head import cells, values
-from mha_viz.app.pages.head.maps import download_map, explain_maps, map_figure, masked
+from mha_viz.app.pages.head.maps import download_map, explain_maps, masked, square_map
 from mha_viz.app.view import View
 from mha_viz.app.widgets import explained
-from mha_viz.app.widgets.caption import caption
-from mha_viz.app.widgets.chart import square
+from mha_viz.app.widgets.caption import caption, without_special
 from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.tables import facts
 from mha_viz.app.widgets.token_strip import token_strip
 from mha_viz.app.work import models
+from mha_viz.export import Given
 from mha_viz.trace import Array
 
 
@@ -87,7 +87,7 @@ def _map(view: View, mode: str) -> None:
     if np.isnan(drawn).all():
         st.info("The first token is the only one. Type a longer text.")
         return
-    square(_figure(view, mode, drawn), "sink_map", _alt(view, mode, drawn))
+    square_map(view, _given(mode, drawn), alt=_alt(view, mode, drawn), **_look(view, mode))
     explain_maps(view)
     download_map(view, "Download CSV", MODES[mode].file_name, lambda: _values(view, mode))
 
@@ -106,11 +106,29 @@ def _pattern(view: View) -> Array:
     return models.pattern(view.trace_key, view.layer, view.head, view.trace)
 
 
-def _figure(view: View, mode: str, drawn: Array) -> go.Figure:
+def _given(mode: str, drawn: Array) -> Given:
+    """What this mode draws, as scripts compute it."""
+    if mode == "value-weighted":
+        return values.given_value_weighted(drawn)
+    code = "trace.pattern(layer, head)"
+    if MODES[mode].hides_first:
+        renormalised = mode == "hidden, renormalised"
+        code = f"dot_product.without_first({code}, renormalised={renormalised})"
+    return Given(drawn, f"masked({code})", __name__)
+
+
+def _look(view: View, mode: str) -> dict[str, Any]:
+    """What the map of this mode is called, and how it is coloured."""
+    look: dict[str, Any] = {"key": "sink_map", "name": f"Pattern of {view.at.label}, {mode}"}
     if mode == "log scale":
-        return map_figure(view, mode, drawn, colours="log")
-    top = float(np.nanmax(drawn)) if mode == "value-weighted" else 1.0
-    return map_figure(view, mode, drawn, top=top)
+        return look | {"colours": "log"}
+    if mode == "value-weighted":
+        top = float(np.nanmax(_values(view, mode)))
+        look |= {"array": mode, "value": "weight times norm"}
+        return look | {"top": Given(top, "float(np.nanmax(values))")}
+    if MODES[mode].hides_first:
+        return look | {"array": "without first key", "value": "remaining weight"}
+    return look
 
 
 def _alt(view: View, mode: str, drawn: Array) -> str:
@@ -125,18 +143,22 @@ def _alt(view: View, mode: str, drawn: Array) -> str:
 def _shares(view: View, mode: str) -> None:
     """How much weight lies on the first token, and how much of it this mode hides."""
     pattern = _pattern(view)
-    share = dot_product.share_of_first(pattern)
+    queries = view.trace.text_queries
+    share = dot_product.share_of_first(pattern, queries)
     if math.isnan(share):
-        explained.note("With a single token, there is no share to compute.")
+        explained.note(
+            "The shares need at least one token after the first that is not a special token."
+        )
         return
-    value_share = dot_product.share_of_first(np.nan_to_num(values.value_weighted(view)))
+    value_share = dot_product.share_of_first(np.nan_to_num(values.value_weighted(view)), queries)
     norms = values.norms(view)
     last = view.trace.n_tokens - 1
     query = f"{view.trace.tokens[view.token]} ({view.token})"
     facts(
         {
             "hidden here": f"{share:.1%} of the weight" if MODES[mode].hides_first else "nothing",
-            "on the first token": f"{share:.1%} of the weight of queries 1 to {last:,}, mean A_i0",
+            "on the first token": f"{share:.1%} of the weight of queries 1 to {last:,}"
+            f"{without_special(view)}, mean A_i0",
             "selected query": f"{query}, weight {_small(float(pattern[view.token, 0]))}",
             "value-weighted": f"{value_share:.1%} of ‖α f(x)‖",
             "‖f(x)‖": f"first token {norms[0]:.3g}, median of others {np.median(norms[1:]):.3g}",

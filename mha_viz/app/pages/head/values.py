@@ -10,18 +10,28 @@ import streamlit as st
 from mha_viz.analysis import dot_product, logit_attribution
 from mha_viz.app.messages import escaped
 from mha_viz.app.pages.head import cells
-from mha_viz.app.pages.head.maps import download_map, explain_maps, map_figure, masked_pattern
+from mha_viz.app.pages.head.maps import (
+    download_map,
+    explain_maps,
+    masked_pattern,
+    square_map,
+)
 from mha_viz.app.view import View
 from mha_viz.app.widgets import explained
-from mha_viz.app.widgets.caption import caption, metrics
-from mha_viz.app.widgets.chart import chart, square
+from mha_viz.app.widgets.caption import caption, metrics, without_special
+from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.download_buttons import download_table
+from mha_viz.app.widgets.recipes import recipe
 from mha_viz.app.widgets.token_strip import token_strip
 from mha_viz.app.work.progress import Reporter, may_start, results
+from mha_viz.export import Drawn, Given, columns_data
 from mha_viz.figures.logit_effects import height, logit_effects
+from mha_viz.figures.theme import TextSizes, Theme
+from mha_viz.model import Model
 from mha_viz.trace import Array
 
 N_SHOWN = 8  # tokens raised, and as many lowered
+EFFECTS = "logit_attribution.head_effect(model, trace, layer, head, position=position)"
 N_DOWNLOADED = 200  # likewise, in the file
 
 
@@ -68,6 +78,12 @@ def value_weighted(view: View) -> Array:
     return out
 
 
+def given_value_weighted(values: Array) -> Given:
+    """The value-weighted attention as scripts compute it."""
+    norms = "logit_attribution.value_norms(model, trace, layer, head)"
+    return Given(values, f"masked(trace.pattern(layer, head)) * {norms}", __name__)
+
+
 def _pair(view: View, query: int, key: int) -> None:
     if key > query:
         result = "masked, contributes nothing."
@@ -83,8 +99,13 @@ def _weights_map(view: View) -> None:
         "Weights α",
         "Each row shows what one token looks at; a row adds up to 1. Colour: √ weight.",
     )
-    figure = map_figure(view, "weights", masked_pattern(view))
-    square(figure, "values_weights", f"Weights of {view.at.label}.")
+    square_map(
+        view,
+        Given(masked_pattern(view), "masked(trace.pattern(layer, head))", __name__),
+        key="values_weights",
+        name=f"Weights of {view.at.label}",
+        alt=f"Weights of {view.at.label}.",
+    )
 
 
 def _value_weighted_map(view: View) -> None:
@@ -94,21 +115,30 @@ def _value_weighted_map(view: View) -> None:
         "Value-weighted ‖α f(x)‖",
         f"Each weight times ‖f(x)‖ of its key. Colour: √, up to {top:.3g}.",
     )
-    figure = map_figure(view, "value-weighted", values, top=top)
-    alt = f"Value-weighted attention of {view.at.label}: the largest is {top:.3g}."
-    square(figure, "value_weighted", alt)
+    square_map(
+        view,
+        given_value_weighted(values),
+        key="value_weighted",
+        name=f"Value-weighted attention of {view.at.label}",
+        alt=f"Value-weighted attention of {view.at.label}: the largest is {top:.3g}.",
+        array="value-weighted",
+        value="weight times norm",
+        top=Given(top, "float(np.nanmax(values))"),
+    )
 
 
 def _first_token_shares(view: View) -> None:
     """The first token's share of the weights and of the value-weighted attention."""
-    weight_share = dot_product.share_of_first(np.nan_to_num(masked_pattern(view)))
-    value_share = dot_product.share_of_first(np.nan_to_num(value_weighted(view)))
+    weight_share, value_share = (
+        dot_product.share_of_first(np.nan_to_num(amounts), view.trace.text_queries)
+        for amounts in (masked_pattern(view), value_weighted(view))
+    )
     first, *others = norms(view)
     if not math.isnan(weight_share):
         metrics(
-            f"Over all later queries, the first token gets <b>{weight_share:.1%}</b> of "
-            f"the weight and <b>{value_share:.1%}</b> of ‖α f(x)‖. Its ‖f(x)‖ is {first:.3g}; the "
-            f"median of the others is {np.median(others):.3g}."
+            f"Over all later queries{without_special(view)}, the first token gets "
+            f"<b>{weight_share:.1%}</b> of the weight and <b>{value_share:.1%}</b> of ‖α f(x)‖. "
+            f"Its ‖f(x)‖ is {first:.3g}; the median of the others is {np.median(others):.3g}."
         )
 
 
@@ -118,8 +148,9 @@ def _formula(view: View) -> None:
     left.latex(r"z_i W_O^h = \sum_{j \le i} \alpha_{ij}\, f(x_j)")
     right.latex(r"f(x) = (x W_V^h + b_V^h)\, W_O^h")
     explained.note(
-        "Kobayashi et al. 2020, section 2. A weight alone does not say how much a key contributes, "
-        "because its f(x) may be short. b_O is added at every position and belongs to no head."
+        "Kobayashi et al. 2020, sections 2 and 3. A weight alone does not say how much a key "
+        "contributes, because its f(x) may be short. b_O is added at every position and belongs to "
+        "no head."
     )
     with st.container(horizontal=True):
         download_map(view, "Download weights (CSV)", "weights", lambda: masked_pattern(view))
@@ -144,14 +175,14 @@ def _direct_effect(view: View) -> None:
     n = min(N_SHOWN, V // 2)
     left, right = st.columns(2, gap="medium")
     with left:
-        _strongest_effects(view, "raised", labels[:n], values[:n])
+        _strongest_effects(view, "raised", ids[:n], values[:n])
     with right:
-        _strongest_effects(view, "lowered", labels[: -n - 1 : -1], values[: -n - 1 : -1])
+        _strongest_effects(view, "lowered", ids[: -n - 1 : -1], values[: -n - 1 : -1])
     explained.note(
-        "(z W_O^h) through the last LayerNorm, with the scale of this run, and W_U (Elhage et al. "
-        "2021). Adding a constant to all logits does not change the probabilities, so the mean is "
-        "subtracted. Effects through later layers are not included; those layers may amplify or "
-        "cancel this one."
+        "z W_O^h, passed through the last LayerNorm (with its scale in this run) and W_U (Elhage "
+        "et al. 2021). Adding a constant to all logits does not change the probabilities, so the "
+        "mean is subtracted. Effects through later layers are not included; those layers may "
+        "amplify or cancel this one."
     )
     header = ["token id", "token", "direct effect on the logit"]
     rows = list(zip(ids, labels, values, strict=True))
@@ -181,13 +212,31 @@ def _effects(view: View, report: Reporter) -> Iterator[tuple[list[int], list[flo
     yield ends.tolist(), effects[ends].tolist()
 
 
-def _strongest_effects(view: View, name: str, labels: list[str], values: list[float]) -> None:
+def _strongest_effects(view: View, name: str, ids: list[int], values: list[float]) -> None:
+    labels = [token.label for token in view.model.read(ids)]
     caption(f"{name.capitalize()} most", "Change of the logit in nats, relative to the mean.")
     tokens = ", ".join(f"{t} {v:+.3f}" for t, v in zip(labels, values, strict=True))
+    n = len(ids)
+    best = f"np.argsort({'-' if name == 'raised' else ''}effects, kind='stable')"
     chart(
-        logit_effects(labels, values, view.theme, sizes=view.sizes),
+        recipe(
+            view,
+            _draw_effects,
+            effects=Given(None, EFFECTS),
+            ids=Given(ids, f"{best}[:{n}].tolist()"),
+            values=Given(values, "(effects - effects.mean())[ids].tolist()"),
+        ),
         key=f"values_{name}",
-        height=height(len(labels)),
-        name=f"{name}-most",
+        height=height(n),
+        name=f"Tokens {name} most by {view.at.label}",
         alt=f"Tokens {name} most: {tokens}",
     )
+
+
+def _draw_effects(
+    model: Model, ids: list[int], values: list[float], theme: Theme, sizes: TextSizes
+) -> Drawn:
+    labels = [token.label for token in model.read(ids)]
+    figure = logit_effects(labels, values, theme, sizes=sizes)
+    data = columns_data(token_id=ids, token=labels, direct_effect_on_the_logit=values)
+    return figure, data

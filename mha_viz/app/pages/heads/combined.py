@@ -1,6 +1,5 @@
 """The Combined heads tab: mean, maximum or attention rollout of many heads in one pattern."""
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from mha_viz.app.messages import escaped
@@ -10,10 +9,15 @@ from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import check_link, segmented_control
 from mha_viz.app.widgets.download_buttons import download_matrix
+from mha_viz.app.widgets.recipes import recipe
 from mha_viz.app.work.progress import Reporter, ResultSlots, wait_for
+from mha_viz.export import Drawn, Given, pattern_data
 from mha_viz.figures.heatmap import head_heatmap
+from mha_viz.figures.scale import Scale
+from mha_viz.figures.theme import TextSizes, Theme
+from mha_viz.figures.window import Window
 from mha_viz.heads.rollout import AGGREGATES, max_pattern, mean_pattern, rollout
-from mha_viz.trace import Array
+from mha_viz.trace import Array, Trace
 
 ALL = "all layers"
 N_LARGEST = 5  # values of the last row that are named
@@ -22,7 +26,7 @@ _patterns = ResultSlots[Array](16)
 
 
 def show(view: View) -> None:
-    """The combined pattern, its formula, and what it leaves out."""
+    """The combined pattern, its formula and its limits."""
     with st.container(horizontal=True, vertical_alignment="center"):
         method = segmented_control(
             "Method", list(AGGREGATES), "mean", "aggregate", show_label=False
@@ -79,25 +83,40 @@ def _heatmap(view: View, pattern: Array, method: str, layer: int | None) -> None
     over = f"up to {layers}" if method == "rollout" and layer is not None else f"over {layers}"
     caption(title, f"{over.capitalize()}. Rows: queries. Columns: the keys they look at.")
     with st.container(key="map_box", height="stretch"):
+        made = "mean_pattern(trace, layer)" if method == "mean" else "max_pattern(trace, layer)"
+        up_to = "trace.n_layers" if layer is None else "layer + 1"
+        code = f"rollout(trace, {up_to})" if method == "rollout" else made
         chart(
-            _figure(view, pattern),
+            recipe(view, _draw_combined, layer=layer, pattern=Given(pattern, code)),
             key="merged",
             height="stretch",
+            ratio=1,
+            name=f"{title} {over}",
             alt=f"{title} {over}: the last token's largest value is at "
             f"{tokens[int(pattern[-1].argmax())]}.",
         )
 
 
-def _figure(view: View, pattern: Array) -> go.Figure:
-    return head_heatmap(
+def _draw_combined(
+    trace: Trace,
+    pattern: Array,
+    window: Window | None,
+    scale: Scale,
+    dim_sink: bool,
+    theme: Theme,
+    sizes: TextSizes,
+) -> Drawn:
+    figure = head_heatmap(
         pattern.clip(0, 1),
-        view.trace.tokens,
-        view.theme,
-        scale=view.scale,
-        dim_sink=view.dim_sink,
-        sizes=view.sizes,
-        window=view.window,
+        trace.tokens,
+        theme,
+        window=window,
+        scale=scale,
+        dim_sink=dim_sink,
+        sizes=sizes,
     )
+    data = pattern_data(pattern, trace.tokens, token_ids=trace.token_ids)
+    return figure, data
 
 
 def _explain(view: View, pattern: Array, method: str) -> None:

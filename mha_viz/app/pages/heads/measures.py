@@ -1,4 +1,4 @@
-"""Measures of all heads as the tabs of the Heads page choose, map and tabulate them."""
+"""What the tabs of the Heads page share: the choice of a measure, its map, and tables."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.head_links import selectable_head_map
 from mha_viz.app.widgets.tables import table
+from mha_viz.export import Given
 from mha_viz.head import Head
 from mha_viz.heads import MEASURES
 from mha_viz.heads.measures import ON_RANDOM_TOKENS
@@ -20,6 +21,7 @@ from mha_viz.heads.measures import ON_RANDOM_TOKENS
 if TYPE_CHECKING:
     import pandas as pd
 
+SHAPE = "model.config.n_layers, model.config.n_heads"
 ENDINGS = ("", "_low", "_high")  # of the columns of a measure
 
 
@@ -40,24 +42,26 @@ def explain_missing(frame: "pd.DataFrame") -> None:
     missing = [name for name in MEASURES if not has_values(frame, name)]
     if missing == [name for name in MEASURES if name not in ON_RANDOM_TOKENS]:
         notice(
-            "Measures on the text need at least two tokens, including one after the first that is "
-            "not special. Only measures on random tokens are shown."
+            "Measures on the text need at least one token after the first that is not a special "
+            "token. Only measures on random tokens are shown."
         )
     elif missing:
         titles = ", ".join(MEASURES[name].title for name in missing)
         notice(f"Not measured, because no token of the text qualifies: {titles}.")
 
 
-def measure_map(view: View, frame: "pd.DataFrame", name: str, *, on_text: str) -> None:
+def measure_map(view: View, frame: Given, name: str, *, on_text: str, **given: Any) -> None:
     """The map of one measure, if it has values; a click on a cell selects the head.
 
-    `on_text` describes a measure that is not measured on random tokens.
+    `on_text` says in the caption what measures on text were measured on. `given` has arguments that
+    the code of the frame refers to.
     """
-    if not has_values(frame, name):
+    made, code = frame.value, f'frame["{name}"].to_numpy(float).reshape({SHAPE})'
+    if not has_values(made, name):
         return
     measure = MEASURES[name]
     shape = (view.trace.n_layers, view.trace.n_heads)
-    values: NDArray[np.float64] = frame[name].to_numpy(dtype=np.float64).reshape(shape)
+    values: NDArray[np.float64] = made[name].to_numpy(dtype=np.float64).reshape(shape)
     low, high = measure.range
     top = high if np.isfinite(high) else float(np.nanmax(values, initial=1.0))
     source = f"Measured on {measure.measured_on}" if name in ON_RANDOM_TOKENS else on_text
@@ -69,10 +73,13 @@ def measure_map(view: View, frame: "pd.DataFrame", name: str, *, on_text: str) -
     best = Head(*divmod(int(np.nanargmax(values)), shape[1]))
     selectable_head_map(
         view,
-        values,
-        (low, top),
+        Given(values, code),
+        (float(low), float(top)),
         key="head_numbers",
         name=measure.title.lower(),
+        title=measure.title,
+        frame=frame,
+        **given,
         column=name,
         alt=f"{measure.title}: largest at {best.label}, {values[best]:.3f}.",
     )
@@ -84,14 +91,14 @@ def head_of(row: "pd.Series[Any]") -> Head:
 
 
 def rounded(value: float) -> float | None:
-    """The value to four places, never -0; None for NaN."""
+    """The value rounded to four decimal places, never -0; None for NaN."""
     return round(float(value), 4) + 0.0 if np.isfinite(value) else None
 
 
 def table_without_empty_columns(
     header: Sequence[str], rows: Sequence[Sequence[object]], *, height: int
 ) -> None:
-    """A table that leaves out the columns without any value."""
+    """A table of the columns that have at least one value."""
     kept = [i for i in range(len(header)) if any(row[i] not in (None, "") for row in rows)]
     table([header[i] for i in kept], [[row[i] for i in kept] for row in rows], height=height)
 

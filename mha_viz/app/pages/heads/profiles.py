@@ -26,6 +26,7 @@ from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.head_links import head_button
 from mha_viz.app.widgets.tables import table
 from mha_viz.app.work.progress import Reporter, ResultSlots, results, wait_for
+from mha_viz.export import Given
 from mha_viz.head import Head
 from mha_viz.heads import MEASURES, NOT_MEASURED
 from mha_viz.heads.similarity import DISTANCE, distances, similar_heads
@@ -46,7 +47,8 @@ def show(view: View) -> None:
     explain_missing(frame)
     left, right = st.columns(2, gap="medium")
     with left:
-        measure_map(view, frame, name, on_text="Measured on this text")
+        made = Given(frame, "heads.measure(model, trace, seeds=SEEDS)", __name__)
+        measure_map(view, made, name, on_text="Measured on this text")
         _similar_heads(view)
         roles.show(view, frame)
     with right:

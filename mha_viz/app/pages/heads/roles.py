@@ -7,12 +7,16 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from mha_viz.analysis import logit_attribution
-from mha_viz.app.pages.heads.measures import rounded, table_without_empty_columns
+from mha_viz.app.pages.heads.measures import (
+    ENDINGS,
+    rounded,
+    table_without_empty_columns,
+)
 from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.work.progress import Reporter, ResultSlots, wait_for
 from mha_viz.head import Head
-from mha_viz.heads.profile import with_interval
+from mha_viz.heads.interval import crossed_interval
 from mha_viz.heads.roles import LOGIT_DIFFERENCE, Role, Verdict, check, roles_for
 
 if TYPE_CHECKING:
@@ -23,7 +27,7 @@ _direct_effects = ResultSlots[NDArray[np.float64]](4)
 
 
 def show(view: View, frame: "pd.DataFrame") -> None:
-    """The table of published roles; nothing for other models than GPT-2 small."""
+    """The table of published roles; nothing for models other than GPT-2 small."""
     published = list(roles_for(view.about, view.model.config).values())
     if not published:
         return
@@ -59,9 +63,13 @@ def _verdicts(view: View, published: list[Role], frame: "pd.DataFrame") -> dict[
     def work(report: Reporter) -> NDArray[np.float64]:
         return logit_attribution.ioi_direct_effects(view.model, on_progress=report)
 
-    slot = _direct_effects(view.about.weights_hash)
+    slot = _direct_effects(view.model.key)
     effects = wait_for(slot, "Measuring direct effects", work, lane="roles")
     if effects is None:
         return {}
-    measured = frame.assign(**with_interval(LOGIT_DIFFERENCE, effects))
+    columns = {
+        f"{LOGIT_DIFFERENCE}{ending}": part.ravel()
+        for ending, part in zip(ENDINGS, crossed_interval(effects), strict=True)
+    }
+    measured = frame.assign(**columns)
     return {role: check(role, measured) for role in published}

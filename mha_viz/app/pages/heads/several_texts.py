@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from mha_viz import heads
-from mha_viz.app.export_panel import facts_of_model
 from mha_viz.app.messages import notice, problem
 from mha_viz.app.pages.heads.measures import (
     ENDINGS,
@@ -24,15 +23,17 @@ from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import record_source
 from mha_viz.app.widgets.choices import text_area
+from mha_viz.app.widgets.origins import facts_of_model
 from mha_viz.app.work.progress import Reporter, results
+from mha_viz.export import Given
 from mha_viz.heads import PartialProfile
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_TEXTS = 200
-MOST_CHARACTERS = 100_000
-MANY_LAYERS = 6  # of a model; measuring larger ones waits for a click
+MAX_TEXTS = 200
+MAX_CHARACTERS = 100_000
+MANY_LAYERS = 6  # models with more layers are measured only after a click
 
 
 def show(view: View) -> None:
@@ -54,7 +55,10 @@ def show(view: View) -> None:
         n_texts = _n_texts_so_far(profile, measure)
         left, right = st.columns(2, gap="medium")
         with left:
-            measure_map(view, profile.frame, measure, on_text=f"Mean over {n_texts}")
+            code = "list(heads.measure_texts(model, texts))[-1].frame"
+            frame = Given(profile.frame, code, __name__)
+            done, on_text = texts[: profile.done], f"Mean over {n_texts}"
+            measure_map(view, frame, measure, on_text=on_text, texts=done)
         with right:
             _table(ranked, measure, n_texts)
     download_frame("heads_over_texts.csv", profile.frame)
@@ -65,23 +69,23 @@ def _choose_texts() -> list[str]:
     samples = "\n".join(text.replace("\n", " ") for text in SAMPLES.values())
     lines = text_area("Texts, one per line", samples, "several", height=150)
     file = explained.file_uploader(
-        f"Or upload a file with one text per line, up to {MOST_CHARACTERS:,} characters",
+        f"Or upload a file with one text per line, up to {MAX_CHARACTERS:,} characters",
         type=["txt"],
         key="several_file",
         max_upload_size=1,
     )
     if file is not None:
         lines = _read(file.name, file.getvalue()) or lines
-    if len(lines) > MOST_CHARACTERS:
+    if len(lines) > MAX_CHARACTERS:
         notice(
-            f"The texts have {len(lines):,} characters in total. Using the complete lines of the "
-            f"first {MOST_CHARACTERS:,}."
+            f"The texts have {len(lines):,} characters in total. Using only the lines that fit "
+            f"into the first {MAX_CHARACTERS:,} characters."
         )
-        lines = lines[:MOST_CHARACTERS].rpartition("\n")[0] or lines[:MOST_CHARACTERS]
+        lines = lines[:MAX_CHARACTERS].rpartition("\n")[0] or lines[:MAX_CHARACTERS]
     texts = [line.strip() for line in lines.splitlines() if line.strip()]
-    if len(texts) > MOST_TEXTS:
-        notice(f"There are {len(texts):,} texts. Using the first {MOST_TEXTS}.")
-    return texts[:MOST_TEXTS]
+    if len(texts) > MAX_TEXTS:
+        notice(f"There are {len(texts):,} texts. Using the first {MAX_TEXTS}.")
+    return texts[:MAX_TEXTS]
 
 
 def _read(name: str, content: bytes) -> str:
@@ -103,7 +107,7 @@ def _profile(view: View, texts: list[str]) -> PartialProfile | None:
     def work(report: Reporter) -> Iterator[PartialProfile]:
         yield from heads.measure_texts(view.model, texts, on_layer=lambda: report(0.0))
 
-    name = f"several texts {view.about.weights_hash} {hash(tuple(texts))}"
+    name = f"several texts {view.model.key} {hash(tuple(texts))}"
     slow = view.model.config.n_layers > MANY_LAYERS
     cost = f"Measures every head on {_n_texts(len(texts))}." if slow else ""
     profiles, _ = results(name, work, total=len(texts), what="texts", cost=cost)
@@ -133,11 +137,11 @@ def _explain_truncation(view: View, profile: PartialProfile) -> None:
 
 
 def _record_texts(view: View, texts: list[str]) -> None:
-    """Makes exports name these texts, because the text in the sidebar is not used here."""
+    """Records these texts for exports, because the text in the sidebar is not used here."""
     limit = view.model.config.n_positions
     facts = {
         "Texts": f"{len(texts)}, one per line, run one at a time",
-        "Token ids of each": [view.model.encode(text)[0][:limit] for text in texts],
+        "Token ids of each": [view.model.input_ids(text)[:limit] for text in texts],
     }
     record_source("\n".join(texts), facts | facts_of_model(view))
 

@@ -1,4 +1,4 @@
-"""The Next token page: predictions at every position and every layer, and the text continued."""
+"""The Next token page: predictions at every position and layer, and text generation."""
 
 from mha_viz.app.pages.next_token import generate, lens, positions
 from mha_viz.app.view import View

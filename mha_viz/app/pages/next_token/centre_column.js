@@ -1,6 +1,6 @@
 // @ts-check
 // Scrolls the box of tokens sideways until a column is in its middle: when the column changes, and
-// when the box is a new one. In between the box stays where a finger has put it.
+// when the box is a new one. In between, the box stays where the user has scrolled it.
 
 /**
  * @typedef {object} Centring

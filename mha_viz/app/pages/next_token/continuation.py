@@ -16,8 +16,8 @@ from mha_viz.app.work.progress import Reporter, results
 from mha_viz.errors import MhaVizError
 
 MODES = ["greedy", "sample", "your own"]
-MOST_NEW, FIRST_NEW = 100, 24  # new tokens: at most, and to begin with
-MOST_CHARACTERS = 400  # of the user's own continuation
+MAX_NEW, DEFAULT_NEW = 100, 24  # new tokens
+MAX_CHARACTERS = 400  # of the user's own continuation
 N_CANDIDATES = 8
 
 
@@ -40,13 +40,13 @@ def choose_continuation(view: View) -> Continuation | None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         mode = segmented_control("Continuation", MODES, MODES[0], "go_on")
         if mode != MODES[2]:
-            n = number_input("New tokens", 1, MOST_NEW, FIRST_NEW, "n_more")
+            n = number_input("New tokens", 1, MAX_NEW, DEFAULT_NEW, "n_more")
             return Continuation(n, GREEDY if mode == MODES[0] else _sampling(view))
         text = explained.text_input(
             "Your continuation",
             key="own",
             bind="query-params",
-            max_chars=MOST_CHARACTERS,
+            max_chars=MAX_CHARACTERS,
             placeholder=" ring and a crown",
             help="Added to the text as typed. Start with a space unless it continues a word.",
         )
@@ -84,7 +84,7 @@ def _own(view: View, text: str) -> Continuation | None:
         return None
     special = view.model.read(ids)[0].kind == "special"
     if not (special or text[0].isspace() or view.trace.text[-1:].isspace()):
-        explained.note("It starts without a space, so it continues the last word of the text.")
+        explained.note("Your continuation starts without a space, so it continues the last word.")
     return Continuation(len(ids), None, tuple(ids))
 
 
@@ -94,8 +94,8 @@ def n_that_fit(view: View, continuation: Continuation) -> int:
     n = min(continuation.n, limit - T)
     if n < 1:
         notice(
-            f"The text fills all {limit:,} positions of {model_name(view)}, so nothing can follow. "
-            "Shorten the text."
+            f"The text fills all {limit:,} positions of {model_name(view)}, so there is no room "
+            "for new tokens. Shorten the text."
         )
     elif n < continuation.n:
         notice(
@@ -106,7 +106,7 @@ def n_that_fit(view: View, continuation: Continuation) -> int:
 
 
 def computed_steps(view: View, continuation: Continuation, n: int) -> list[Step]:
-    """The steps that are computed so far."""
+    """The steps computed so far."""
     model, ids = view.model, view.trace.token_ids
     k = min(N_CANDIDATES, model.config.vocab_size)
 

@@ -22,15 +22,26 @@ from mha_viz.app.widgets.caption import caption, metrics
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.chips import Chip, chips
 from mha_viz.app.widgets.download_buttons import download_csv
+from mha_viz.app.widgets.recipes import recipe
 from mha_viz.app.widgets.stepper import steps
 from mha_viz.errors import HeadNotFound
-from mha_viz.export import table_csv
+from mha_viz.export import Drawn, Given, rows_data, table_csv
 from mha_viz.figures.candidates import candidates_figure, height
 from mha_viz.figures.scale import position
 from mha_viz.figures.text import format_probability
+from mha_viz.figures.theme import TextSizes, Theme
+from mha_viz.model import Model
 
-MOST_KEYS = 72  # tokens that are drawn with their attention weights
-LEAST_WEIGHT = 0.02  # of a token that is coloured and has its weight written below
+MAX_KEYS = 72  # tokens that are drawn with their attention weights
+MIN_WEIGHT = 0.02  # tokens with a smaller weight have no colour and no number
+CONTINUED = (
+    "list(continue_text(model, trace.token_ids, i + 1, sampling=sampling, "
+    "n_candidates=min(N_CANDIDATES, model.config.vocab_size)))[i]"
+)
+SCORED = (
+    "list(score_continuation(model, trace.token_ids, given, "
+    "n_candidates=min(N_CANDIDATES, model.config.vocab_size)))[i]"
+)
 SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -43,7 +54,7 @@ def show(view: View) -> None:
     made = computed_steps(view, continuation, n) if n else []
     if not made:
         return
-    tokens = labels(view, [*view.trace.token_ids, *(step.token for step in made)])
+    tokens = labels(view.model, [*view.trace.token_ids, *(step.token for step in made)])
     _metrics(made)
     steps("Token", "went", len(made), lambda i: _step(view, continuation, made, tokens, i))
     _actions(view, made)
@@ -56,7 +67,7 @@ def _metrics(made: Sequence[Step]) -> None:
         f"<b>{n}</b> token{'s' * (n != 1)}",
         f"joint probability <b>{_scientific(nats)}</b>",
         f"mean loss <b>{nats / n:.3f}</b> nats per token",
-        f"<b>{sum(step.rank == 1 for step in made)}</b> of {n} are the model's top token",
+        f"top-1 accuracy <b>{sum(step.rank == 1 for step in made)}</b> of {n}",
     )
 
 
@@ -83,7 +94,7 @@ def _step(
     explained.paragraph(_summary(continuation, step, tokens, n_text=made[0].position))
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        _candidates(view, continuation, step)
+        _candidates(view, continuation, step, i)
     with right:
         _attention(view, step, tokens)
 
@@ -126,7 +137,7 @@ def _taken(step: Step) -> int:
     return int(np.flatnonzero(step.ids == step.token)[0])
 
 
-def _candidates(view: View, continuation: Continuation, step: Step) -> None:
+def _candidates(view: View, continuation: Continuation, step: Step, i: int) -> None:
     """The most likely tokens, with their probabilities before and after the filters."""
     filters = " Grey: the model. Violet: after temperature, top-k and top-p."
     caption(
@@ -134,15 +145,36 @@ def _candidates(view: View, continuation: Continuation, step: Step) -> None:
         "The most likely tokens and their probabilities. Outlined: the token that was taken."
         f"{filters if continuation.is_filtered else ''}",
     )
-    names = labels(view, step.ids.tolist())
+    names = labels(view.model, step.ids.tolist())
     before = step.p_model.tolist()
     after = step.p_sampling.tolist() if continuation.is_filtered else None
+    sampling, given = continuation.sampling, continuation.given
+    code = SCORED if sampling is None else CONTINUED
     chart(
-        candidates_figure(names, before, after, _taken(step), view.theme, sizes=view.sizes),
+        recipe(
+            view,
+            _draw_candidates,
+            i=min(i, continuation.n - 1),
+            sampling=sampling,
+            given=list(given),
+            step=Given(step, code, Continuation.__module__),
+            is_filtered=continuation.is_filtered,
+        ),
+        name="Candidates",
         key="candidates",
         height=height(N_CANDIDATES + 1),  # the same for every step, so that nothing below moves
         alt="; ".join(map(_read_out, names, before, after or [None] * len(names))),
     )
+
+
+def _draw_candidates(
+    model: Model, step: Step, is_filtered: bool, theme: Theme, sizes: TextSizes
+) -> Drawn:
+    before, after = step.p_model.tolist(), step.p_sampling.tolist() if is_filtered else None
+    names, taken = labels(model, step.ids.tolist()), _taken(step)
+    figure = candidates_figure(names, before, after, taken, theme, sizes=sizes)
+    data = rows_data(*_candidates_table(model, [step]))
+    return figure, data
 
 
 def _read_out(name: str, before: float, after: float | None) -> str:
@@ -160,7 +192,7 @@ def _attention(view: View, step: Step, tokens: Sequence[str]) -> None:
         problem(str(error))
         return
     query = step.position - 1
-    first = max(0, step.position - MOST_KEYS)
+    first = max(0, step.position - MAX_KEYS)
     hidden = (
         f" Positions 0 to {first - 1:,} (total weight {weights[:first].sum():.2f}) are not drawn."
         if first
@@ -177,8 +209,8 @@ def _attention(view: View, step: Step, tokens: Sequence[str]) -> None:
         [
             Chip(
                 tokens[key],
-                f"{weights[key]:.2f}".removeprefix("0") if weights[key] >= LEAST_WEIGHT else "",
-                float(colours[key]) if weights[key] >= LEAST_WEIGHT else None,
+                f"{weights[key]:.2f}".removeprefix("0") if weights[key] >= MIN_WEIGHT else "",
+                float(colours[key]) if weights[key] >= MIN_WEIGHT else None,
                 outlined=key == query,
                 dimmed=key == 0 and view.dim_sink,
                 tooltip=f"position {key}, weight {weights[key]:.3f}",
@@ -197,7 +229,7 @@ def _attention(view: View, step: Step, tokens: Sequence[str]) -> None:
 def _actions(view: View, made: Sequence[Step]) -> None:
     """Buttons that continue with the longer text, and that download what was computed."""
     new = view.model.read([step.token for step in made])
-    text = view.trace.text + b"".join(t.bytes for t in new).decode("utf-8", "replace")
+    text = view.trace.text + view.model.text_of([t.id for t in new])
     with st.container(horizontal=True):
         st.button(
             "Use as text",
@@ -210,13 +242,13 @@ def _actions(view: View, made: Sequence[Step]) -> None:
         download_csv(
             "Download steps (CSV)",
             "continuation.csv",
-            lambda: table_csv(*_candidates_table(view, made)),
+            lambda origin: table_csv(*_candidates_table(view.model, made), origin),
         )
         if view.head in view.model.config.kept_heads(view.layer):
             download_csv(
                 "Download attention (CSV)",
                 f"attention_{view.at.key}.csv",
-                lambda: table_csv(*_attention_table(view, made)),
+                lambda origin: table_csv(*_attention_table(view, made), origin),
             )
 
 
@@ -225,7 +257,7 @@ def _use_as_text(text: str) -> None:
     st.session_state["went"] = 1  # the first step after the new text
 
 
-def _candidates_table(view: View, made: Sequence[Step]) -> tuple[list[str], list[list[object]]]:
+def _candidates_table(model: Model, made: Sequence[Step]) -> tuple[list[str], list[list[object]]]:
     header = ["position", "candidate", "id", "taken", "p", "p after filters", "rank of taken"]
     rows: list[list[object]] = [
         [
@@ -239,7 +271,7 @@ def _candidates_table(view: View, made: Sequence[Step]) -> tuple[list[str], list
         ]
         for step in made
         for name, token, p, p_sampling in zip(
-            labels(view, step.ids.tolist()),
+            labels(model, step.ids.tolist()),
             step.ids.tolist(),
             step.p_model,
             step.p_sampling,

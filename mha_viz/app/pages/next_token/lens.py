@@ -24,10 +24,17 @@ from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.download_buttons import download_csv
+from mha_viz.app.widgets.recipes import recipe
 from mha_viz.app.work.progress import Reporter, results
-from mha_viz.export import table_csv
-from mha_viz.figures.token_grid import Grid
+from mha_viz.export import Drawn, Given, rows_data, table_csv
+from mha_viz.figures.theme import TextSizes, Theme
+from mha_viz.figures.token_grid import Grid, token_grid
+from mha_viz.model import Model
+from mha_viz.trace import Trace
 
+LAYERS = (
+    "list(logit_lens(model, trace.token_ids, positions, min(N_RANKS, model.config.vocab_size)))"
+)
 N_RANKS = 5  # most likely tokens that a hover lists
 COLOURS = {
     "top token": "the token in the cell",
@@ -39,7 +46,7 @@ LIMITS = (
     "hold the answer in directions that they do not read, so a token that is missing here may "
     "still be encoded. The model never outputs these intermediate predictions. Where W_U is the "
     "embedding table, the first row nearly always repeats the input token. A lens trained for each "
-    "layer reads more (Belrose et al. 2023). Method: nostalgebraist 2020."
+    "layer recovers more (Belrose et al. 2023). Method: nostalgebraist 2020."
 )
 
 
@@ -58,7 +65,9 @@ def show(view: View) -> None:
     with right:
         explained.note(LIMITS)
     download_csv(
-        "Download CSV", "logit_lens.csv", lambda: table_csv(*_table(view, layers, positions))
+        "Download CSV",
+        "logit_lens.csv",
+        lambda origin: table_csv(*_table(view.model, view.trace, layers, positions), origin),
     )
 
 
@@ -89,39 +98,77 @@ def _grid(view: View, layers: Sequence[Predictions], positions: range, colour: s
         f"token.{note(positions, view.trace.n_tokens)}",
         also="logit lens",
     )
+    grid = _make_grid(view.model, view.trace, layers, positions, colour, view.token)
+    alt = _alt(grid, _column(view, positions))
+    drawn = recipe(
+        view,
+        _draw_lens,
+        positions=positions,
+        layers=Given(layers, LAYERS),
+        colour=colour,
+    )
+    scrolling_grid(view, drawn, grid, key="lens", name="Logit lens", alt=alt)
+
+
+def _draw_lens(
+    model: Model,
+    trace: Trace,
+    layers: Sequence[Predictions],
+    positions: range,
+    colour: str,
+    position: int,
+    theme: Theme,
+    sizes: TextSizes,
+) -> Drawn:
+    grid = _make_grid(model, trace, layers, positions, colour, position)
+    figure = token_grid(grid, theme, sizes=sizes)
+    data = rows_data(*_table(model, trace, layers, positions))
+    return figure, data
+
+
+def _make_grid(
+    model: Model,
+    trace: Trace,
+    layers: Sequence[Predictions],
+    positions: range,
+    colour: str,
+    selected: int,
+) -> Grid:
     probabilities = {
         "top token": [layer.probabilities[:, 0] for layer in layers],
         "final choice": [layer.p_final for layer in layers],
         "actual next token": [layer.p_actual for layer in layers],
     }
     top = np.stack([layer.ids[:, 0] for layer in layers])
-    complete = len(layers) == view.trace.n_layers + 1
+    complete = len(layers) == trace.n_layers + 1
     row_names = _row_names(len(layers))
-    grid = Grid(
-        columns=[view.trace.tokens[i] for i in positions],
+    return Grid(
+        columns=[trace.tokens[i] for i in positions],
         rows=row_names,
-        tokens=label_rows(view, top),
+        tokens=label_rows(model, top),
         probabilities=np.stack(probabilities[colour]),
-        hovers=[_hovers(view, *row, positions) for row in zip(layers, row_names, strict=True)],
-        outlined=top == actual_next_ids(view, positions),
+        hovers=[
+            _hovers(model, trace, *row, positions) for row in zip(layers, row_names, strict=True)
+        ],
+        outlined=top == actual_next_ids(trace, positions),
         bold=top == top[-1] if complete else None,
-        notes=[("actual", [token or "?" for token in actual_next_labels(view, positions)])],
+        notes=[("actual", [token or "?" for token in actual_next_labels(trace, positions)])],
         first=positions.start,
-        selected=view.token,
+        selected=selected,
     )
-    alt = _alt(grid, _column(view, positions))
-    scrolling_grid(view, grid, key="lens", name="logit-lens", alt=alt)
 
 
-def _hovers(view: View, layer: Predictions, name: str, positions: range) -> list[list[str]]:
+def _hovers(
+    model: Model, trace: Trace, layer: Predictions, name: str, positions: range
+) -> list[list[str]]:
     """For each position: the layer, its most likely tokens, and the actual next token."""
     hovers: list[list[str]] = []
-    for column, (i, top) in enumerate(zip(positions, label_rows(view, layer.ids), strict=True)):
-        lines = [f"{name}, at {view.trace.tokens[i]} ({i})"]
+    for column, (i, top) in enumerate(zip(positions, label_rows(model, layer.ids), strict=True)):
+        lines = [f"{name}, at {trace.tokens[i]} ({i})"]
         ranked = zip(top, layer.probabilities[column], strict=True)
         lines += [f"{token} {p:.4f}" for token, p in ranked]
         if rank := int(layer.ranks[column]):
-            actual, p = view.trace.tokens[i + 1], layer.p_actual[column]
+            actual, p = trace.tokens[i + 1], layer.p_actual[column]
             lines.append(f"actual next token: {actual} {p:.4f}, rank {rank:,}")
         hovers.append(lines)
     return hovers
@@ -145,11 +192,11 @@ def _alt(grid: Grid, column: int) -> str:
 def _first_layer_with_final_choice(
     view: View, layers: Sequence[Predictions], positions: range
 ) -> None:
-    """Says from which layer on the selected position has the model's final choice on top."""
+    """Says from which layer on the lens ranks the model's final choice first, at this position."""
     column = _column(view, positions)
     position = positions[column]
     top = [int(layer.ids[column, 0]) for layer in layers]
-    final, token = labels(view, [top[-1], view.trace.token_ids[position]])
+    final, token = labels(view.model, [top[-1], view.trace.token_ids[position]])
     p = two_digits(layers[-1].probabilities[column, 0])
     explained.html(
         f'<div class="caption">At <b>{escaped(token)}</b> ({position:,}), the model\'s top token '
@@ -158,31 +205,31 @@ def _first_layer_with_final_choice(
 
 
 def _since(top: Sequence[int]) -> str:
-    """A sentence on where the last of the top tokens, from the embedding on, came first."""
+    """A sentence on the row from which the final choice, the last of `top`, is ranked first."""
     last = len(top) - 1
     places = ["at the embedding", *_row_names(len(top))[1:]]
     first = next(i for i in range(len(top)) if len(set(top[i:])) == 1)
     if first < last:
-        return f"The lens has it on top {places[first]} and in every later row."
+        return f"The lens ranks it first {places[first]} and in every later row."
     earlier = [places[i] for i in range(last) if top[i] == top[-1]]
     if earlier:
-        return f"The lens also has it on top {', '.join(earlier)}, but not {places[last - 1]}."
-    return "No earlier layer has it on top."
+        return f"The lens also ranks it first {', '.join(earlier)}, but not {places[last - 1]}."
+    return "No earlier layer ranks it first."
 
 
 def _table(
-    view: View, layers: Sequence[Predictions], positions: range
+    model: Model, trace: Trace, layers: Sequence[Predictions], positions: range
 ) -> tuple[list[str], list[list[object]]]:
     k = layers[0].ids.shape[1]
     header = ["layer", "position", "token", "p of final choice", "p of actual next token"]
     rows: list[list[object]] = []
     for name, layer in zip(_row_names(len(layers)), layers, strict=True):
-        top = label_rows(view, layer.ids)
+        top = label_rows(model, layer.ids)
         rows += [
             [
                 name,
                 i,
-                view.trace.tokens[i],
+                trace.tokens[i],
                 float(layer.p_final[column]),
                 float(layer.p_actual[column]),
                 *ranked_cells(top[column], layer.probabilities[column]),

@@ -5,7 +5,7 @@ import streamlit as st
 from mha_viz.app.view import View
 from mha_viz.app.widgets import explained
 
-MOST, MOST_ON_STAGE = 18, 14  # positions; more would leave too little room for each token
+MAX_POSITIONS, MAX_ON_STAGE = 18, 14  # positions; more would leave too little room for each token
 
 
 def visible_positions(view: View, n: int) -> range:
@@ -13,7 +13,7 @@ def visible_positions(view: View, n: int) -> range:
 
     In that case, also draws a slider and two buttons that select another token.
     """
-    n_visible = MOST_ON_STAGE if view.stage else MOST
+    n_visible = MAX_ON_STAGE if view.stage else MAX_POSITIONS
     if n <= n_visible:
         return range(n)
     selected = min(view.token, n - 1)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mha_viz.analysis.predictions import POSITIONS, Predictions, join, predict
 from mha_viz.app.messages import plain
 from mha_viz.app.pages.next_token.position_window import (
-    MOST,
+    MAX_POSITIONS,
     note,
     select_token,
     visible_positions,
@@ -29,10 +29,15 @@ from mha_viz.app.view import View
 from mha_viz.app.widgets.caption import caption, metrics
 from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.download_buttons import download_csv
+from mha_viz.app.widgets.recipes import recipe
 from mha_viz.app.work.progress import Reporter, results
-from mha_viz.export import table_csv
-from mha_viz.figures.token_grid import Grid
+from mha_viz.export import Drawn, Given, rows_data, table_csv
+from mha_viz.figures.theme import TextSizes, Theme
+from mha_viz.figures.token_grid import Grid, token_grid
+from mha_viz.model import Model
+from mha_viz.trace import Trace
 
+PREDICTIONS = "join(list(predict(model, trace.token_ids, min(N_RANKS, model.config.vocab_size))))"
 N_RANKS = 10  # most likely tokens computed for each position
 N_SURPRISES = 5  # positions named for a long text
 LARGE_LOSS = 20  # nats; perplexities above are not written out
@@ -45,11 +50,15 @@ def show(view: View) -> None:
         return
     n = len(predictions.ids)
     _metrics(predictions)
-    if n > MOST:
+    if n > MAX_POSITIONS:
         _surprises(view, predictions)
     n_rows = segmented_control("Show top", [3, 5, N_RANKS], 5, "likeliest")
     _grid(view, predictions, visible_positions(view, n), n_rows)
-    download_csv("Download CSV", "next_tokens.csv", lambda: table_csv(*_table(view, predictions)))
+    download_csv(
+        "Download CSV",
+        "next_tokens.csv",
+        lambda origin: table_csv(*_table(view.model, view.trace, predictions), origin),
+    )
 
 
 def _predictions(view: View) -> Predictions | None:
@@ -75,7 +84,7 @@ def _metrics(predictions: Predictions) -> None:
     loss = float(losses.mean())
     perplexity = f"{math.exp(loss):,.1f}" if loss < LARGE_LOSS else "over 4.8 × 10⁸"
     metrics(
-        f"mean loss <b>{loss:.3f}</b> nats per token over {len(losses):,}",
+        f"mean loss <b>{loss:.3f}</b> nats per token over {len(losses):,} tokens",
         f"perplexity <b>{perplexity}</b>",
         f"top-1 accuracy <b>{(ranks == 1).mean():.0%}</b>",
         f"top-5 accuracy <b>{(ranks <= 5).mean():.0%}</b>",
@@ -84,7 +93,10 @@ def _metrics(predictions: Predictions) -> None:
 
 def _surprises(view: View, predictions: Predictions) -> None:
     """The tokens with the largest loss, as buttons that select the position before them."""
-    caption("Most surprising tokens", "Largest loss in nats; click one to go to it.")
+    caption(
+        "Most surprising tokens",
+        "Largest loss in nats. Click one to select the position that predicts it.",
+    )
     losses = np.nan_to_num(predictions.losses, nan=-1.0)
     with st.container(horizontal=True):
         for position in np.argsort(-losses, kind="stable")[:N_SURPRISES].tolist():
@@ -95,18 +107,70 @@ def _surprises(view: View, predictions: Predictions) -> None:
 
 
 def _grid(view: View, predictions: Predictions, positions: range, n_rows: int) -> None:
+    grid = _make_grid(view.model, view.trace, predictions, positions, n_rows, view.token)
+    caption(
+        "After each token",
+        f"The {len(grid.rows)} most likely next tokens, coloured by probability p; the actual next "
+        "token is outlined. Below: that token with its rank among "
+        f"{view.model.config.vocab_size:,}, its p and its loss −ln p in nats."
+        f"{note(positions, len(predictions.ids))}",
+    )
+    alt = "; ".join(
+        f"after {token} ({i}): {first} {two_digits(p)}"
+        + (
+            f", actual next token {following} with rank {predictions.ranks[i]:,}"
+            if following
+            else ""
+        )
+        for i, token, first, p, following in zip(
+            positions,
+            grid.columns,
+            grid.tokens[0],
+            grid.probabilities[0],
+            actual_next_labels(view.trace, positions),
+            strict=True,
+        )
+    )
+    drawn = recipe(
+        view,
+        _draw_positions,
+        predictions=Given(predictions, PREDICTIONS),
+        positions=positions,
+        n_rows=n_rows,
+    )
+    scrolling_grid(view, drawn, grid, key="positions", name="Next tokens", alt=alt)
+
+
+def _draw_positions(
+    model: Model,
+    trace: Trace,
+    predictions: Predictions,
+    positions: range,
+    n_rows: int,
+    position: int,
+    theme: Theme,
+    sizes: TextSizes,
+) -> Drawn:
+    grid = _make_grid(model, trace, predictions, positions, n_rows, position)
+    figure = token_grid(grid, theme, sizes=sizes)
+    data = rows_data(*_table(model, trace, predictions))
+    return figure, data
+
+
+def _make_grid(
+    model: Model,
+    trace: Trace,
+    predictions: Predictions,
+    positions: range,
+    n_rows: int,
+    selected: int,
+) -> Grid:
     part = slice(positions.start, positions.stop)
     ids = predictions.ids[part, :n_rows].T
     probabilities = predictions.probabilities[part, :n_rows].T
-    top, actual = label_rows(view, ids), actual_next_labels(view, positions)
-    caption(
-        "After each token",
-        f"The {len(ids)} most likely next tokens, coloured by probability p; the actual next token "
-        f"is outlined. Below: that token with its rank among {view.model.config.vocab_size:,}, its "
-        f"p and its loss −ln p in nats.{note(positions, len(predictions.ids))}",
-    )
-    tokens = [view.trace.tokens[i] for i in positions]
-    grid = Grid(
+    top, actual = label_rows(model, ids), actual_next_labels(trace, positions)
+    tokens = [trace.tokens[i] for i in positions]
+    return Grid(
         columns=tokens,
         rows=[str(rank + 1) for rank in range(len(ids))],
         tokens=top,
@@ -118,23 +182,11 @@ def _grid(view: View, predictions: Predictions, positions: range, n_rows: int) -
             ]
             for rank, (row, p) in enumerate(zip(top, probabilities, strict=True), 1)
         ],
-        outlined=ids == actual_next_ids(view, positions),
+        outlined=ids == actual_next_ids(trace, positions),
         notes=_notes(predictions, positions, actual),
         first=positions.start,
-        selected=view.token,
+        selected=selected,
     )
-    alt = "; ".join(
-        f"after {token} ({i}): {first} {two_digits(p)}"
-        + (
-            f", actual next token {following} with rank {predictions.ranks[i]:,}"
-            if following
-            else ""
-        )
-        for i, token, first, p, following in zip(
-            positions, tokens, top[0], probabilities[0], actual, strict=True
-        )
-    )
-    scrolling_grid(view, grid, key="positions", name="next-tokens", alt=alt)
 
 
 def _notes(
@@ -155,15 +207,17 @@ def _notes(
     ]
 
 
-def _table(view: View, predictions: Predictions) -> tuple[list[str], list[list[object]]]:
+def _table(
+    model: Model, trace: Trace, predictions: Predictions
+) -> tuple[list[str], list[list[object]]]:
     """The predictions at all positions, drawn or not."""
     n, k = predictions.ids.shape
     header = ["position", "token", "actual next token", "rank", "p", "loss", *ranked_header(k)]
-    top, actual = label_rows(view, predictions.ids), actual_next_labels(view, range(n))
+    top, actual = label_rows(model, predictions.ids), actual_next_labels(trace, range(n))
     rows = [
         [
             i,
-            view.trace.tokens[i],
+            trace.tokens[i],
             actual[i],
             int(predictions.ranks[i]),
             float(predictions.p_actual[i]),

@@ -5,30 +5,30 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mha_viz.app.view import View
-from mha_viz.trace import Array
+from mha_viz.model import Model
+from mha_viz.trace import Array, Trace
 
 
-def labels(view: View, ids: Iterable[int]) -> list[str]:
+def labels(model: Model, ids: Iterable[int]) -> list[str]:
     """The label of each token, as if it stood alone."""
-    return [token.label for token in view.model.read(list(ids))]
+    return [token.label for token in model.read(list(ids))]
 
 
-def label_rows(view: View, ids: NDArray[np.int64]) -> list[list[str]]:
+def label_rows(model: Model, ids: NDArray[np.int64]) -> list[list[str]]:
     """The labels of the tokens `[n, m]`, as n rows."""
-    flat, m = labels(view, ids.ravel().tolist()), ids.shape[1]
+    flat, m = labels(model, ids.ravel().tolist()), ids.shape[1]
     return [flat[start : start + m] for start in range(0, len(flat), m)]
 
 
-def actual_next_ids(view: View, positions: range) -> NDArray[np.int64]:
+def actual_next_ids(trace: Trace, positions: range) -> NDArray[np.int64]:
     """The actual next token after each position; -1 after the last one of the text."""
-    ids = [*view.trace.token_ids, -1]
+    ids = [*trace.token_ids, -1]
     return np.array(ids[positions.start + 1 : positions.stop + 1], dtype=np.int64)
 
 
-def actual_next_labels(view: View, positions: range) -> list[str]:
+def actual_next_labels(trace: Trace, positions: range) -> list[str]:
     """The label of the actual next token after each position; "" after the last one."""
-    return [*view.trace.tokens, ""][positions.start + 1 : positions.stop + 1]
+    return [*trace.tokens, ""][positions.start + 1 : positions.stop + 1]
 
 
 def two_digits(p: float) -> str:

@@ -26,7 +26,7 @@ def show(view: View) -> None:
         board_area = st.container()
         head_board.buttons(view)
         heads = head_board.ablated_heads(view)
-        if part != "Importance":  # which colours the board by its scores
+        if part != "Importance":  # that part colours the board by its scores
             with board_area:
                 head_board.board(view, heads)
         selected = Ablation(heads, select_type(), reference())

@@ -1,11 +1,14 @@
 """The Ablation part: what the ablated heads change on the text and on the reference text."""
 
 import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from mha_viz import pruning
+from mha_viz.analysis.reference_texts import selection_texts as selection_texts  # for scripts
 from mha_viz.app.messages import escaped, notice, problem
 from mha_viz.app.pages.pruning.ablation_runs import Effect, ablation_effect
 from mha_viz.app.pages.pruning.ablation_type import Ablation
@@ -15,15 +18,23 @@ from mha_viz.app.widgets.caption import caption, metrics
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.head_links import head_button
+from mha_viz.app.widgets.recipes import recipe
 from mha_viz.errors import MhaVizError
+from mha_viz.export import Drawn, Given, rows_data
 from mha_viz.figures.predictions import compare_predictions
+from mha_viz.figures.theme import TextSizes, Theme
 from mha_viz.figures.token_losses import token_losses
 from mha_viz.head import Head
-from mha_viz.pruning import Candidate
+from mha_viz.heads.interval import interval
+from mha_viz.model import Model
+from mha_viz.pruning import ZERO as ZERO  # for scripts
+from mha_viz.pruning import Candidate, Estimate, Pass, next_tokens
+from mha_viz.pruning import make_replacement as make_replacement  # for scripts
+from mha_viz.trace import Trace
 
-MOST_CHANGED = 5  # heads that are listed
+N_CHANGED = 5  # heads that are listed
 TOP = 10  # next tokens of the full model
-NEW = 2  # and as many that are only in the top with ablated heads
+NEW = 2  # more tokens, which are in the top only with ablated heads
 DOWNLOADED = 50  # next tokens
 RUNS = ("full model", "heads ablated")
 
@@ -40,10 +51,25 @@ def show(view: View, ablation: Ablation) -> None:
     if effect is None:
         return
     _summary(view, ablation, effect)
-    _next_token(view, effect)
-    _token_losses(view, effect)
+    given = _given(view, ablation, effect)
+    _next_token(view, effect, given)
+    _token_losses(view, effect, given)
     _changed_patterns(effect)
     _downloads(view, effect)
+
+
+def _given(view: View, ablation: Ablation, effect: Effect) -> dict[str, Any]:
+    """Both runs on the text, and how scripts make them again."""
+    zero = ablation.method == "zero"
+    replaced = "make_replacement(model, method, trace.n_tokens, selection_texts())"
+    return {
+        "method": ablation.method,
+        "ablated": ablation.heads,
+        "replacement": Given(None, "ZERO" if zero else replaced),
+        "full": Given(effect.full.text, "Pass.of(model, trace.token_ids)"),
+        "without": Given(effect.ablated.text, "full.without(ablated, replacement)"),
+        "cannot": "" if zero else ablation.reference.cannot,
+    }
 
 
 def _summary(view: View, ablation: Ablation, effect: Effect) -> None:
@@ -51,48 +77,72 @@ def _summary(view: View, ablation: Ablation, effect: Effect) -> None:
     full, ablated, divergence = effect.full, effect.ablated, effect.divergence
     metrics(
         f"<b>{len(ablation.heads)} of {n_heads} heads ablated</b>",
-        f"this text {_loss_change(full.text_loss, ablated.text_loss)}",
-        f"reference text {_loss_change(full.reference_loss, ablated.reference_loss)}",
+        f"this text {_loss(ablated.text_loss, effect.text_change)}",
+        f"reference text {_loss(ablated.reference_loss, effect.reference_change)}, on "
+        f"{full.reference_size}",
         f"KL divergence {divergence[-1]:.3f} nats at the last position, "
         f"{divergence.mean():.3f} on average",
     )
+    if effect.draws:
+        mean, low, high = interval(np.array(effect.draws))
+        explained.note(
+            f"This page shows one draw of the resampled values. Over {len(effect.draws)} draws, "
+            f"the loss on this text has a mean of {mean:.3f} nats (95% interval {low:.3f} to "
+            f"{high:.3f}) and ranges from {min(effect.draws):.3f} to {max(effect.draws):.3f}."
+        )
 
 
-def _loss_change(before: float, after: float) -> str:
-    change = f"{after - before:+.3f}".replace("-", "−")
-    perplexity = f"{math.exp(after):,.1f}" if after < 20 else "over 4.8 × 10⁸"
-    return f"<b>{after:.3f}</b> nats ({change}), perplexity {perplexity}"
+def _loss(loss: float, change: Estimate) -> str:
+    """The loss with its change, half the width of the change's interval, and the perplexity."""
+    half = f", 95% interval ±{change.half_width:.3f}" if change.half_width > 0 else ""
+    perplexity = f"{math.exp(loss):,.1f}" if loss < 20 else "over 4.8 × 10⁸"
+    signed = f"{change.mean:+.3f}".replace("-", "−")
+    return f"<b>{loss:.3f}</b> nats ({signed}{half}), perplexity {perplexity}"
 
 
-def _next_token(view: View, effect: Effect) -> None:
+def _next_token(view: View, effect: Effect, given: Mapping[str, Any]) -> None:
     """The most likely next tokens with all heads and with ablated heads."""
     added = _added_token(view)
-    candidates = pruning.next_tokens(effect.full.text, effect.ablated.text, TOP, also=added)
-    top = [candidate for candidate in candidates if candidate.id not in added][: TOP + NEW]
-    shown = top + [candidate for candidate in candidates if candidate.id in added]
-    labels = [_label(view, candidate) for candidate in shown]
-    before, after = [c.before for c in shown], [c.after for c in shown]
+    shown = _candidates(effect.full.text, effect.ablated.text, added)
     caption(
         "Next token",
         "Its probability after the text. Pale: full model; violet: with heads ablated.",
     )
-    figure = compare_predictions(labels, before, after, view.theme, names=RUNS, sizes=view.sizes)
-    rows = [[c.id, label, c.before, c.after] for c, label in zip(shown, labels, strict=True)]
     chart(
-        figure,
+        recipe(view, _draw_next, **given, added=added),
         key="next",
-        name="next-token",
-        height=44 + 23 * len(labels),
-        table=lambda: (["id", "token", *RUNS], rows),
-        alt="; ".join(f"{label} {p:.3f}, ablated {q:.3f}" for _, label, p, q in rows[:5]),
+        name="Next token",
+        height=44 + 23 * len(shown),
+        alt="; ".join(
+            f"{_label(view.model, c)} {c.before:.3f}, ablated {c.after:.3f}" for c in shown[:5]
+        ),
     )
     for candidate in shown:
         if candidate.id in added:
-            _ranks(_label(view, candidate), candidate)
+            _ranks(_label(view.model, candidate), candidate)
 
 
-def _label(view: View, candidate: Candidate) -> str:
-    return view.model.read([candidate.id])[0].label
+def _candidates(full: Pass, without: Pass, added: Sequence[int]) -> list[Candidate]:
+    """The most likely tokens of both runs, and then those that the user added."""
+    candidates = next_tokens(full, without, TOP, also=added)
+    top = [candidate for candidate in candidates if candidate.id not in added][: TOP + NEW]
+    return top + [candidate for candidate in candidates if candidate.id in added]
+
+
+def _draw_next(
+    model: Model, full: Pass, without: Pass, added: Sequence[int], theme: Theme, sizes: TextSizes
+) -> Drawn:
+    shown = _candidates(full, without, added)
+    labels = [_label(model, candidate) for candidate in shown]
+    before, after = [c.before for c in shown], [c.after for c in shown]
+    figure = compare_predictions(labels, before, after, theme, names=RUNS, sizes=sizes)
+    ids = [candidate.id for candidate in shown]
+    data = rows_data(["id", "token", *RUNS], list(zip(ids, labels, before, after, strict=True)))
+    return figure, data
+
+
+def _label(model: Model, candidate: Candidate) -> str:
+    return model.read([candidate.id])[0].label
 
 
 def _ranks(label: str, candidate: Candidate) -> None:
@@ -127,32 +177,43 @@ def _added_token(view: View) -> list[int]:
     return ids[:1]
 
 
-def _token_losses(view: View, effect: Effect) -> None:
+def _token_losses(view: View, effect: Effect, given: Mapping[str, Any]) -> None:
     before, after = effect.full.text_losses, effect.ablated.text_losses
     worst = int((after - before).argmax())
-    increase = f"{after[worst] - before[worst]:+.2f}".replace("-", "−")
+    increase = f"{after[worst] - before[worst]:+.2f}"
+    largest = f" Largest increase: {escaped(view.trace.tokens[worst + 1])}, {increase}."
     caption(
         "Loss of each token",
-        "Bars: with heads ablated (orange where the loss rose). Line: full model. In nats. "
-        f"Largest increase: {escaped(view.trace.tokens[worst + 1])}, {increase}.",
+        "Bars: with heads ablated (orange where the loss rose by more than 0.05, blue where it "
+        "fell by as much). Line: full model. In nats."
+        f"{largest if float(increase) > 0 else ''}",
     )
-    figure = token_losses(view.trace.tokens, before, after, view.theme, sizes=view.sizes)
     alt = (
         f"Mean loss {after.mean():.3f} nats per token with heads ablated, {before.mean():.3f} with "
         "all heads."
     )
-    chart(figure, key="token_losses", height=230, alt=alt)
+    drawn = recipe(view, _draw_losses, **given)
+    chart(drawn, key="token_losses", name="Loss of each token", height=230, alt=alt)
+
+
+def _draw_losses(trace: Trace, full: Pass, without: Pass, theme: Theme, sizes: TextSizes) -> Drawn:
+    before, after = full.losses(), without.losses()
+    figure = token_losses(trace.tokens, before, after, theme, sizes=sizes)
+    rows = list(zip(range(1, trace.n_tokens), trace.tokens[1:], before, after, strict=True))
+    data = rows_data(["position", "token", *(f"loss, {run}" for run in RUNS)], rows)
+    return figure, data
 
 
 def _changed_patterns(effect: Effect) -> None:
     """Buttons for the heads whose patterns changed most; a click selects one."""
     caption(
         "Patterns that changed most",
-        "Total variation distance between a head's rows before and after, averaged over queries: "
-        "0 = unchanged, 1 = no key in common. Click a head to select it.",
+        "Total variation distance between a head's rows before and after, averaged over queries "
+        "that are not special tokens: 0 = unchanged, 1 = no key in common. Click a head to select "
+        "it.",
     )
     change = effect.pattern_change
-    order = np.argsort(-np.nan_to_num(change, nan=-1.0), axis=None)[:MOST_CHANGED]
+    order = np.argsort(-np.nan_to_num(change, nan=-1.0), axis=None)[:N_CHANGED]
     heads = [Head(*map(int, np.unravel_index(i, change.shape))) for i in order]
     changed = [head for head in heads if change[head] > 1e-6]
     if not changed:
@@ -170,7 +231,8 @@ def _downloads(view: View, effect: Effect) -> None:
     ]
     candidates = pruning.next_tokens(effect.full.text, effect.ablated.text, DOWNLOADED)
     token_rows = [
-        [c.id, _label(view, c), c.before, c.after, c.rank_before, c.rank_after] for c in candidates
+        [c.id, _label(view.model, c), c.before, c.after, c.rank_before, c.rank_after]
+        for c in candidates
     ]
     ranks = [f"rank, {run}" for run in RUNS]
     with st.container(horizontal=True):

@@ -17,10 +17,12 @@ from mha_viz.pruning import METHODS, ZERO, Method, Replacement, make_replacement
 EXPLANATIONS: dict[Method, str] = {
     "zero": "Zero ablation: the head's z is set to zero before W_O; the bias b_O stays. Literally "
     "“without this head”, but later layers never saw such an input in training.",
-    "mean": "Mean ablation: z is replaced by its mean over the reference text and all positions. "
-    "The head's constant contribution stays; everything that depends on the input is lost.",
-    "position-wise mean": "Position-wise mean ablation: z is replaced by its mean over the "
-    "reference text at the same position.",
+    "mean": "Mean ablation: z is replaced by its mean over all positions of the reference text. "
+    "The mean uses at most the first 4,096 tokens of the selection half, in windows as long as the "
+    "text. The head's constant contribution stays; everything that depends on the input is lost.",
+    "position-wise mean": "Position-wise mean ablation: z is replaced by its mean at the same "
+    "position over windows of the reference text that are as long as the text. At most 4,096 "
+    "tokens of its selection half are used, so for a long text, only a few windows are averaged.",
     "resample": "Resample ablation: z comes from another text, so it is a realistic value with "
     "unrelated content.",
 }
@@ -42,7 +44,7 @@ class Ablation:
     def replacement(self, view: View, length: int) -> Replacement | None:
         """What replaces an ablated head's z in texts of up to `length` tokens.
 
-        None after the page has said why: the reference text may be shorter than `length`.
+        None if the reference text is too short for it, for example; the page then says why.
         """
         if self.method == "zero":
             return ZERO
@@ -51,7 +53,7 @@ class Ablation:
         def work(report: Reporter) -> Replacement:
             return make_replacement(view.model, method, length, texts, on_progress=report)
 
-        slot = _replacements(view.about.weights_hash, self.reference.key, method, length)
+        slot = _replacements(view.model.key, self.reference.key, method, length)
         return wait_for(slot, "Running the reference text", work, lane="replacement")
 
 

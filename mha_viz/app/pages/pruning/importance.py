@@ -1,26 +1,29 @@
 """The Importance part: what each head is worth, exactly and by estimates, and how these agree."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import streamlit as st
 
 from mha_viz import pruning
-from mha_viz.app.messages import problem
+from mha_viz.analysis.reference_texts import selection_texts as selection_texts  # for scripts
 from mha_viz.app.pages.pruning.ablation_type import Ablation
+from mha_viz.app.pages.pruning.importance_runs import SOURCES, Choice, Importance, importance
 from mha_viz.app.view import View
 from mha_viz.app.widgets import explained, head_board
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.download_buttons import download_table
+from mha_viz.app.widgets.recipes import recipe
 from mha_viz.app.widgets.tables import table
-from mha_viz.app.work.progress import Reporter, results
-from mha_viz.errors import MhaVizError
-from mha_viz.export import head_table
+from mha_viz.export import Drawn, Given, heads_data
 from mha_viz.figures.scatter import rank_scatter
-from mha_viz.pruning import Estimate, Scores, make_replacement
+from mha_viz.figures.theme import TextSizes, Theme
+from mha_viz.model import Model
+from mha_viz.pruning import Estimate, Method, Scores
+from mha_viz.pruning import numbered_chunks as numbered_chunks  # for scripts
 
 EXPLANATIONS = {
     "exact": "Exact ablation: for each head alone, the loss without it minus the loss with it, in "
@@ -29,52 +32,25 @@ EXPLANATIONS = {
     "absolute value is taken for each text, then averaged (Michel et al. 2019). It takes "
     "one forward and one backward pass per text.",
     "values": "Estimate: for each query, the sum over keys of weight × ‖f(x)‖, averaged over "
-    "queries (Kobayashi et al. 2020).",
-    "confidence": "Estimate: the largest weight of each row, averaged over rows (Voita et al. "
-    "2019).",
+    "queries that are not special tokens (after Kobayashi et al. 2020).",
+    "confidence": "Estimate: the largest weight of each row, averaged over rows, without special "
+    "tokens (Voita et al. 2019).",
 }
-SLOW = 1e12  # multiply-adds of exact ablation that a user has to ask for
-SOURCES = ["this text", "reference text"]
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What is measured, on what, and by which type of ablation."""
-
-    measure: str
-    source: str
-    ablation: Ablation
-
-    def chunks(self, view: View) -> list[list[int]]:
-        """The token ids that it is measured on. Raises TextError if there are too few."""
-        length = view.model.config.n_positions
-        if self.source == SOURCES[0]:
-            return pruning.chunks(view.model, view.trace.token_ids, length)
-        return pruning.chunks(view.model, self.ablation.reference.selection, length)
-
-    def name(self, view: View) -> str:
-        """A name for the results, of everything that they depend on."""
-        reference = self.ablation.reference.key
-        text = view.trace_key if self.source == SOURCES[0] else reference
-        method: str = self.ablation.method if self.measure == "exact" else ""
-        if method not in ("", "zero"):
-            method = f"{method} {reference}"  # which the replacement values come from
-        return f"importance {self.measure} {method} {text} {view.about.weights_hash}"
 
 
 def show(view: View, ablation: Ablation) -> Scores | None:
     """The scores of all heads and how measures agree; returns the scores for the board."""
     choice = select(ablation)
     other = choice.measure if choice.measure != "exact" else "gradient"
-    exact = _scores(view, replace(choice, measure="exact"))
-    estimate = _scores(view, replace(choice, measure=other))
+    exact = importance(view, replace(choice, measure="exact"))
+    estimate = importance(view, replace(choice, measure=other))
     selected = exact if choice.measure == "exact" else estimate
     if selected is None:
         return None
     _ranking(choice, selected)
     if exact is not None and estimate is not None:
-        _agreement(view, choice, exact, estimate, other)
-    return selected.mean
+        _agreement(view, choice, exact.size, estimate.size, other)
+    return selected.signed.mean
 
 
 def select(ablation: Ablation) -> Choice:
@@ -87,59 +63,14 @@ def select(ablation: Ablation) -> Choice:
     return Choice(measure, source, ablation)
 
 
-def _scores(view: View, choice: Choice) -> Estimate | None:
-    """The scores over the texts that are done; None if there are none yet."""
-    try:
-        chunks = choice.chunks(view)
-    except MhaVizError as error:
-        problem(str(error))
-        return None
-    by_text, _ = results(
-        choice.name(view),
-        lambda report: _measure(view, choice, chunks, report),
-        total=len(chunks),
-        what=f"texts, {choice.measure}",
-        cost=_cost(view, choice, chunks),
-        lane=f"importance {choice.measure}",
-    )
-    return pruning.estimate(by_text) if by_text else None
-
-
-def _measure(
-    view: View, choice: Choice, chunks: list[list[int]], report: Reporter
-) -> Iterator[Scores]:
-    model, ablation = view.model, choice.ablation
-    for ids in chunks:
-        if choice.measure == "exact":
-            texts = ablation.reference.selection
-            replacement = make_replacement(model, ablation.method, len(ids), texts)
-            yield pruning.ablate_each_head(model, ids, method=replacement, on_progress=report)
-        elif choice.measure == "gradient":
-            yield pruning.gradient_importance(model, ids)
-        elif choice.measure == "values":
-            yield pruning.value_importance(model, ids)
-        else:
-            yield pruning.confidence(model, ids)
-
-
-def _cost(view: View, choice: Choice, chunks: list[list[int]]) -> str:
-    """How much work a slow measurement takes; "" if it is quick."""
-    n_heads = len(pruning.all_heads(view.model.config))
-    multiply_adds = sum(map(len, chunks)) * n_heads * view.about.n_parameters
-    if choice.measure != "exact" or multiply_adds < SLOW:
-        return ""
-    return (
-        f"Exact importance runs the model once for each of {n_heads} heads and {len(chunks)} texts."
-    )
-
-
-def _ranking(choice: Choice, scores: Estimate) -> None:
+def _ranking(choice: Choice, found: Importance) -> None:
     """All heads by score, with intervals, and a button that ablates the least important."""
+    scores = found.signed
     order = pruning.removal_order(scores.mean)
-    interval = f", mean of {scores.n} texts with its 95% interval" if scores.n > 1 else ""
     caption(
         "Heads by importance",
-        f"Most important first; {choice.measure}, on {choice.source}{interval}.",
+        f"Most important first; {choice.measure}, on {choice.source} ({found.over}).",
+        also="95% interval",
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         n = explained.number_input(
@@ -166,7 +97,10 @@ def _ranking(choice: Choice, scores: Estimate) -> None:
 
 
 def _agreement(view: View, choice: Choice, exact: Estimate, estimate: Estimate, name: str) -> None:
-    """An estimate against exact ablation, and their rank correlation."""
+    """An estimate against the magnitude of the exact effect, and their rank correlation.
+
+    The estimates say how much a head matters, not whether it helps, so the sign does not count.
+    """
     correlation = pruning.rank_correlation(exact.mean, estimate.mean)
     result = (
         f"Rank correlation (Spearman): {correlation:.2f}."
@@ -174,20 +108,73 @@ def _agreement(view: View, choice: Choice, exact: Estimate, estimate: Estimate, 
         else "There are too few heads for a correlation."
     )
     caption(
-        f"Exact ablation and {name}", f"Each dot is a head, measured on {choice.source}. {result}"
+        f"Exact ablation and {name}",
+        f"Each dot is a head, measured on {choice.source}: the magnitude of the exact "
+        f"effect against the estimate. {result}",
     )
-    figure = rank_scatter(
-        exact.mean,
-        estimate.mean,
-        view.theme,
-        selected=(view.layer, view.head),
-        names=("exact: increase of the loss (nats)", f"{name}: estimate"),
-        sizes=view.sizes,
+    texts = "[trace.token_ids]" if choice.on_this_text else "selection_texts()"
+    code = "_magnitudes(model, chunks, {!r}, method, selection_texts())"
+    reads_reference = not choice.on_this_text or choice.ablation.method != "zero"
+    drawn = recipe(
+        view,
+        _draw_agreement,
+        method=choice.ablation.method,
+        chunks=Given(None, f"numbered_chunks(model, {texts}, model.config.n_positions)"),
+        exact=Given(exact.mean, code.format("exact")),
+        estimate=Given(estimate.mean, code.format(name)),
+        name=name,
+        cannot=choice.ablation.reference.cannot if reads_reference else "",
     )
     chart(
-        figure,
+        drawn,
         key="agreement",
+        name=f"Exact ablation and {name}",
         height=340,
-        table=lambda: head_table(["exact", name], exact.mean, estimate.mean),
-        alt=f"Each head's {name} estimate against exact ablation. {result}",
+        alt=f"Each head's {name} estimate against the magnitude of its exact effect. {result}",
     )
+
+
+def _draw_agreement(
+    exact: Scores,
+    estimate: Scores,
+    name: str,
+    layer: int,
+    head: int,
+    theme: Theme,
+    sizes: TextSizes,
+) -> Drawn:
+    figure = rank_scatter(
+        exact,
+        estimate,
+        theme,
+        selected=(layer, head),
+        names=("exact: magnitude of the change in loss (nats)", f"{name}: estimate"),
+        sizes=sizes,
+    )
+    data = heads_data(magnitude_of_the_exact_effect=exact, **{name: estimate})
+    return figure, data
+
+
+def _magnitudes(
+    model: Model,
+    chunks: Sequence[tuple[int, list[int]]],
+    measure: str,
+    method: Method,
+    selection: Sequence[str],
+) -> Scores:
+    """`[L, H]`: the mean magnitude of each head's score over chunks of text; scripts call it."""
+    estimates = {
+        "gradient": pruning.gradient_importance,
+        "values": pruning.value_importance,
+        "confidence": pruning.confidence,
+    }
+    magnitudes = []
+    for _, ids in chunks:
+        if measure == "exact":
+            draws = pruning.draws(model, method, len(ids), selection)
+            effects = [pruning.ablate_each_head(model, ids, method=draw) for draw in draws]
+            magnitudes.append(np.abs(np.mean(effects, axis=0)))
+        else:
+            magnitudes.append(np.abs(estimates[measure](model, ids)))
+    weights = [len(ids) - 1 for _, ids in chunks]
+    return pruning.estimate(magnitudes, weights=weights, texts=[n for n, _ in chunks]).mean

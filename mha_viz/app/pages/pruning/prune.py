@@ -178,7 +178,7 @@ def _request_save(version: str, model: str) -> None:
 
 
 def _write(folder: str, write: Writer, report: Reporter) -> str:
-    """Writes a model and returns where. Leaves nothing behind after a stop or a failure."""
+    """Writes a model and returns its path. Leaves nothing behind after a stop or a failure."""
     try:
         if not folder.strip():
             raise MhaVizError("Enter a folder.")

@@ -2,10 +2,8 @@
 
 from mha_viz.app.pages.training import board, settings
 from mha_viz.app.view import View
-from mha_viz.app.widgets.caption import about
 
 
 def show(view: View) -> None:
     """The settings, the buttons, and the training while it runs."""
-    about("Training", "One head or several: two character-level models trained side by side")
     board.show(view, settings.select_plan())

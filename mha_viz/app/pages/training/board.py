@@ -1,5 +1,6 @@
-"""The board of the Training page: buttons, progress, and what the training has shown so far."""
+"""The board of the Training page: buttons, progress, and the results so far."""
 
+import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -7,29 +8,34 @@ from typing import Any
 
 import streamlit as st
 
-from mha_viz.app.messages import escaped, problem
-from mha_viz.app.pages.training import summaries
-from mha_viz.app.pages.training.plan import Plan
+from mha_viz.app.messages import escaped, notice, problem
+from mha_viz.app.pages.training import reproduction, summaries, texts
+from mha_viz.app.pages.training.plan import Plan, same_results
 from mha_viz.app.pages.training.summaries import Report
 from mha_viz.app.view import View
 from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart, proportioned, record_source
 from mha_viz.app.widgets.download_buttons import download_table
+from mha_viz.app.widgets.recipes import recipe
 from mha_viz.app.work import jobs
 from mha_viz.app.work.jobs import Job
 from mha_viz.app.work.progress import row
 from mha_viz.errors import MhaVizError
-from mha_viz.figures.loss_curves import LossCurve, loss_curves
-from mha_viz.figures.pattern_mosaic import pattern_mosaic
+from mha_viz.export import Drawn, Given, Recipe
+from mha_viz.figures.loss_curves import LossCurve
 from mha_viz.lessons.char_model import read_corpus, side_by_side
 
 JOB = "training"
-TICK = 0.8  # seconds between two looks at a training
+PLAN = (
+    "Plan(models, n_seeds, TrainingText(name, content, len(vocabulary_of(content))), "
+    "read_corpus(content).sample)"
+)
+TICK = 0.8  # seconds between updates of a training run
 
 
 def show(view: View, plan: Plan | None) -> None:
-    """The current or last training; before the first one, the plan."""
+    """The current or last training run; before the first one, the plan."""
     running = _is_running(jobs.find(JOB))
     st.fragment(_board, run_every=TICK if running else None)(view, plan, running)
 
@@ -47,16 +53,30 @@ def _board(view: View, plan: Plan | None, was_running: bool) -> None:
         _explanation()
         return
     curves = summaries.loss_curves(shown, reports)
+    if job is not None and (plan is None or not same_results(plan, shown)):
+        notice(_old_results(shown, job))
     left, right = st.columns([6, 5], gap="medium")
     with left:
         _loss_curves(view, shown, curves, reports)
     with right:
         if not reports:
             _explanation()
-            return
-        _patterns(view, shown, reports)
-        _loss_table(shown, curves, reports)
-    _explanation()
+        else:
+            _patterns(view, shown, reports)
+            _loss_table(shown, curves, reports)
+    reproduction.show(shown, curves)
+    if reports:
+        _explanation()
+
+
+def _old_results(shown: Plan, job: Job[Report]) -> str:
+    """That the results belong to other settings than those above, and to which."""
+    to_do = "Stop this run, then click Start to train" if job.active else "Click Start to train"
+    return (
+        "The settings have changed, so the results below are old. They are from this run: "
+        f"{shown.title}, {shown.steps:,} steps, text: {shown.text.name}. {to_do} with the settings "
+        "above."
+    )
 
 
 def _is_running(job: Job[Report] | None) -> bool:
@@ -77,8 +97,8 @@ def _controls(
         return
     if job is None:
         explained.note(
-            f"{shown.title}, {shown.steps:,} steps each. Text: {shown.text}. Start trains both "
-            "models."
+            f"{shown.title}, {shown.steps:,} steps each. Text: {shown.text}. Click Start to "
+            "train both models."
         )
         return
     if job.state == "failed":
@@ -116,7 +136,7 @@ def _start(plan: Plan) -> None:
 
 
 def _explanation() -> None:
-    caption("The model", "The smallest one in which heads can make a difference.")
+    caption("The model", "A minimal model in which the number of heads can make a difference.")
     st.latex(
         r"\begin{gathered}\mathrm{logits} = \mathrm{MultiHead}(E_x + P)\,W_U + b \\"
         r"\mathrm{MultiHead}(x) = [\,z_0 \mid \dots \mid z_{H-1}\,]\,W_O\end{gathered}"
@@ -128,8 +148,8 @@ def _explanation() -> None:
         "no residual stream, norm or MLP, so a position learns about other positions only through "
         "its heads. Each of H heads has width 32 / H. Models with the same W_O setting have the "
         "same number of parameters, whatever H is. One head mixes everything that it looks at into "
-        "one weighted mean; several heads keep separate means. With its switch off, $W_O$ is "
-        "the identity and is not trained."
+        "one weighted mean; several heads keep separate means. With the W_O switch off, $W_O$ "
+        "is the identity and is not trained."
     )
     explained.paragraph(
         "The loss is the mean of −ln p(next character). Each step takes 32 windows of 8 characters "
@@ -154,11 +174,10 @@ def _loss_curves(
     result = f"Validation loss: {last_losses}" if last_losses else "Nothing has been trained yet"
     _record_source(plan)
     chart(
-        loss_curves(curves, uniform, plan.steps, view.theme, sizes=view.sizes),
+        _recipe(view, summaries.draw_losses, plan, reports),
         key="train_curves",
-        name="training losses",
+        name="Training losses",
         height=420,
-        table=lambda: (summaries.LOSS_HEADER, summaries.loss_rows(plan, reports)),
         alt=f"{result}; the loss of uniform guessing is {uniform:.3f}.",
     )
 
@@ -166,10 +185,11 @@ def _loss_curves(
 def _record_source(plan: Plan) -> None:
     """Records for exports what the figures show, since it is not the sidebar's model and text."""
     first = plan.models[0].seed
+    digest = hashlib.sha256(plan.text.content.encode("utf-8", "surrogatepass")).hexdigest()
     a, b = ("yes" if model.projection else "no" for model in plan.models)
     facts = {
         "Trained": plan.title,
-        "Text": plan.text,
+        "Training text": f"{plan.text}, SHA-256 {digest}; its beginning is the text here",
         "Steps": plan.steps,
         "Seeds": ", ".join(str(first + n) for n in range(plan.n_seeds)),
         "W_O learnt": f"A {a}, B {b}",
@@ -178,21 +198,43 @@ def _record_source(plan: Plan) -> None:
 
 
 def _patterns(view: View, plan: Plan, reports: Sequence[Report]) -> None:
-    step, by_model = summaries.patterns(plan, reports)
+    step, _ = summaries.patterns(plan, reports)
     caption(
         "Attention patterns",
         f"After {step:,} steps, seed {plan.models[0].seed}, on held-out text. Each row shows what "
         "one character looks at. Colour: √ weight.",
     )
-    figure = pattern_mosaic(by_model, plan.sample, view.theme, sizes=view.sizes)
+    drawn = _recipe(view, summaries.draw_patterns, plan, reports)
+    figure = drawn.make()[0]
     # With Plotly's own constraint, square cells sometimes shrank when they were drawn again.
     proportioned(
-        figure,
-        f"{figure.layout.width} / {figure.layout.height}",
+        drawn,
+        figure.layout.width / figure.layout.height,
+        figure=figure,
         key="train_patterns",
-        name="training patterns",
-        table=lambda: (summaries.WEIGHTS_HEADER, summaries.weight_rows(by_model, plan.sample)),
+        name="Training patterns",
         alt=f"Patterns of every head on {plan.sample!r}, held-out text, after {step:,} steps.",
+    )
+
+
+def _recipe(
+    view: View, draw: Callable[..., Drawn], plan: Plan, reports: Sequence[Report]
+) -> Recipe:
+    """The recipe of a figure of the reports; its script trains the models again."""
+    downloaded = plan.text.name == "Tiny Shakespeare"
+    source = "download()" if downloaded else 'BUNDLED.read_text(encoding="utf-8")'
+    known = downloaded or plan.text == texts.generated()
+    return recipe(
+        view,
+        draw,
+        models=plan.models,
+        n_seeds=plan.n_seeds,
+        name=plan.text.name,
+        content=Given(plan.text.content, source, texts.__name__),
+        plan=Given(plan, PLAN, texts.__name__),
+        n=len(reports),
+        reports=Given(reports, "list(islice(side_by_side(plan.settings, content), n))"),
+        cannot="" if known else "The models were trained on an uploaded file.",
     )
 
 

@@ -1,4 +1,4 @@
-"""What a training compares: models, seeds and a text."""
+"""What a training run compares: models, seeds and a text."""
 
 from dataclasses import dataclass, replace
 
@@ -13,22 +13,22 @@ class Plan:
     models: tuple[Settings, ...]  # with the first seed
     n_seeds: int
     text: TrainingText
-    sample: str = ""  # the characters on which patterns are drawn, once the text was read
+    sample: str = ""  # the characters on which patterns are drawn, once the text has been read
 
     @property
     def settings(self) -> list[Settings]:
-        """The settings of all trainings: those of the first model, then those of the next."""
+        """The settings of all training runs: those of the first model, then those of the next."""
         seeds = range(self.n_seeds)
         return [replace(model, seed=model.seed + seed) for model in self.models for seed in seeds]
 
     @property
     def steps(self) -> int:
-        """The number of steps of each training."""
+        """The number of steps of each training run."""
         return self.models[0].steps
 
     @property
     def n_reports(self) -> int:
-        """The number of reports of all trainings together."""
+        """The number of reports of all training runs together."""
         return len(self.settings) * len(self.models[0].report_steps)
 
     @property
@@ -37,6 +37,11 @@ class Plan:
         first, n = self.models[0].seed, self.n_seeds
         seeds = f"seed {first}" if n == 1 else f"seeds {first} to {first + n - 1}"
         return f"{' versus '.join(map(model_name, self.models))}, {seeds}"
+
+
+def same_results(one: Plan, other: Plan) -> bool:
+    """Whether two plans train the same models on the same text."""
+    return (one.models, one.n_seeds, one.text) == (other.models, other.n_seeds, other.text)
 
 
 def model_name(model: Settings) -> str:

@@ -11,7 +11,7 @@ from mha_viz.lessons.char_model import Settings
 HEADS = [1, 2, 4, 8, 16, 32]
 DEFAULT_HEADS = {"a": 1, "b": 4}
 SEEDS = [1, 2, 3, 4, 5]
-MOST_STEPS, MOST_SEED = 50_000, 1_000_000
+MAX_STEPS, MAX_SEED = 50_000, 1_000_000
 MODEL_KEYS = ("train_heads_a", "train_W_O_a", "train_heads_b", "train_W_O_b")
 KEYS = (*MODEL_KEYS, "train_on", "train_steps", "train_seed", "train_seeds")
 
@@ -24,11 +24,11 @@ def select_plan() -> Plan | None:
         source = explained.selectbox(
             "Text", texts.SOURCES, key="train_on", bind="query-params", width=165
         )
-        steps = _number("Steps", 1, MOST_STEPS, 5_000, key="train_steps", width=128, step=1_000)
+        steps = _number("Steps", 1, MAX_STEPS, 5_000, key="train_steps", width=128, step=1_000)
         seed = _number(
             "Seed",
             0,
-            MOST_SEED,
+            MAX_SEED,
             0,
             key="train_seed",
             width=92,

@@ -18,7 +18,7 @@ from mha_viz.lessons.char_model import MAX_VOCABULARY, MIN_CHARACTERS, vocabular
 BUNDLED = ASSETS / "training.txt"
 URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
 N_BYTES = 1_115_394  # of Tiny Shakespeare
-SILENCE, DEADLINE = 10.0, 60.0  # most seconds without a byte, and for the whole download
+SILENCE, DEADLINE = 10.0, 60.0  # maximum seconds without a byte, and for the whole download
 SOURCES = ["Generated", "Tiny Shakespeare", "Your file"]
 
 
@@ -35,7 +35,7 @@ class TrainingText:
 
 
 def get(source: str) -> TrainingText | None:
-    """The text of one of SOURCES; None after the page has said what is missing."""
+    """The text of one of SOURCES, or None; the page then says what is missing."""
     try:
         if source == SOURCES[1]:
             return _shakespeare()
@@ -145,8 +145,8 @@ def _own_file() -> TrainingText | None:
     state = st.session_state
     limit = st.get_option("server.maxUploadSize")
     uploaded = explained.file_uploader(
-        f"A plain text of at least {MIN_CHARACTERS:,} characters, at most {MAX_VOCABULARY:,} of "
-        f"them distinct, up to {limit} MB; it stays in the server's memory",
+        f"A plain-text file with at least {MIN_CHARACTERS:,} characters, at most "
+        f"{MAX_VOCABULARY:,} distinct ones, and up to {limit} MB. It stays in the server's memory.",
         type=["txt"],
         key="train_file",
         on_change=_forget_own_file,

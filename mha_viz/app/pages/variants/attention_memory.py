@@ -10,14 +10,17 @@ from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.download_buttons import download_table
+from mha_viz.app.widgets.recipes import recipe
 from mha_viz.app.widgets.tables import table
 from mha_viz.app.work.progress import Reporter, ResultSlots, wait_for
+from mha_viz.export import Drawn, columns_data
 from mha_viz.figures.lines import Line, Ticks, line_chart
 from mha_viz.figures.text import format_bytes
+from mha_viz.figures.theme import TextSizes, Theme
 from mha_viz.lessons.peak_memory import PeakMemory, attention_memory
 
 LENGTHS = (64, 128, 256, 512, 1024, 2048)
-MOST_BYTES = 2**30  # of explicit attention; longer texts are not measured
+MAX_BYTES = 2**30  # of explicit attention; longer texts are not measured
 BYTES_PER_SCORE = 12.2  # three float32 matrices and the boolean masks
 _peaks = ResultSlots[list[PeakMemory]](8)
 
@@ -25,7 +28,7 @@ _peaks = ResultSlots[list[PeakMemory]](8)
 def show(view: View) -> None:
     """The peaks as a chart, and where they come from."""
     H, d_h = view.model.config.n_heads, view.model.config.d_head
-    lengths = tuple(T for T in LENGTHS if BYTES_PER_SCORE * H * T * T <= MOST_BYTES)
+    lengths = tuple(T for T in LENGTHS if BYTES_PER_SCORE * H * T * T <= MAX_BYTES)
     peaks = _measure(lengths, H, d_h)
     if peaks is None:
         return
@@ -43,12 +46,19 @@ def show(view: View) -> None:
 
 
 def _peak_chart(view: View, peaks: Sequence[PeakMemory]) -> None:
+    last = peaks[-1]
+    sizes = f"explicit {format_bytes(last.explicit)}, fused {format_bytes(last.fused)}"
+    alt = f"At T = {last.T}: {sizes}."
+    drawn = recipe(view, _draw_peaks, peaks=peaks, cannot="It shows memory measured on the server.")
+    chart(drawn, key="attention_memory", name="Peak memory of attention", height=330, alt=alt)
+
+
+def _draw_peaks(peaks: Sequence[PeakMemory], theme: Theme, sizes: TextSizes) -> Drawn:
     T = [peak.T for peak in peaks]
     explicit, fused = [peak.explicit for peak in peaks], [peak.fused for peak in peaks]
-    # The guides are below the measured lines, which would hide them.
+    # The guides are below the measured lines, so that the lines do not hide them.
     quadratic = [explicit[0] / 2 * (t / T[0]) ** 2 for t in T]
     linear = [fused[0] / 2 * t / T[0] for t in T]
-    theme = view.theme
     lines = [
         Line("explicit", explicit, theme.muted),
         Line("fused kernel", fused, theme.accent),
@@ -66,12 +76,10 @@ def _peak_chart(view: View, peaks: Sequence[PeakMemory]) -> None:
         x_ticks=Ticks(T, [str(t) for t in T]),
         y_ticks=Ticks(byte_ticks, [format_bytes(n) for n in byte_ticks]),
         value_format="%{y:,} bytes",
-        sizes=view.sizes,
+        sizes=sizes,
     )
-    last = peaks[-1]
-    sizes = f"explicit {format_bytes(last.explicit)}, fused {format_bytes(last.fused)}"
-    alt = f"At T = {last.T}: {sizes}."
-    chart(figure, key="attention_memory", height=330, alt=alt)
+    data = columns_data(T=T, explicit_bytes=explicit, fused_bytes=fused)
+    return figure, data
 
 
 def _explanation(peaks: Sequence[PeakMemory]) -> None:
@@ -94,7 +102,7 @@ def _explanation(peaks: Sequence[PeakMemory]) -> None:
         alt="Peak memory of explicit attention and of the fused kernel for each T.",
     )
     if len(peaks) < len(LENGTHS):
-        limit = format_bytes(MOST_BYTES)
+        limit = format_bytes(MAX_BYTES)
         explained.note(
             f"Longer texts are not measured: explicit attention would need over {limit}."
         )

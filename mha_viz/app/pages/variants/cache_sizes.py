@@ -11,30 +11,44 @@ from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.download_buttons import download_table
+from mha_viz.app.widgets.recipes import recipe
 from mha_viz.app.widgets.tables import facts, table
+from mha_viz.export import Drawn, Given, rows_data
 from mha_viz.figures.cache_sizes import CacheSize, cache_sizes_figure, height
 from mha_viz.figures.text import format_bytes
+from mha_viz.figures.theme import TextSizes, Theme
 from mha_viz.lessons.counting import GPT2_SIZES, KNOWN_MODELS, ModelSize
 from mha_viz.network import Network
 
 LENGTHS = ("one token", "full context")
-MOST_GROUPS = 8  # key/value heads of the GQA that models are compared with
-COLUMNS = {"Model": None, "Kind": 110, "L": 45, "H": 45, "G": 45, "d_h": 45, "Context": 65}
+MAX_GROUPS = 8  # key/value heads with GQA, in the comparison
+CACHES = "[_cache(model, T or model.n_positions) for model in [*own, *GPT2_SIZES, *KNOWN_MODELS]]"
+COLUMNS = {
+    "Model": None,
+    "Kind": 110,
+    "L": 45,
+    "H": 45,
+    "G": 45,
+    "d_h": 45,
+    "Context": 65,
+    "Window": 65,
+}
 
 
 def n_kv_heads(network: Network) -> int:
-    """The key/value heads of all layers: L times G unless heads have been pruned."""
+    """The number of key/value heads in all layers: L times G unless heads have been pruned."""
     return sum(block.attn.n_kv_heads for block in network.blocks)
 
 
-def of_this_model(view: View, *, n_tokens: int) -> None:
-    """Why a cache works, and its size here after `n_tokens` tokens."""
-    network = view.model.network
+def of_this_model(view: View, network: Network, *, n_tokens: int) -> None:
+    """Why a cache works, and its size here after `n_tokens` tokens of the network."""
     n_bytes, n_positions = network.dtype.itemsize, network.config.n_positions
     per_token = 2 * n_kv_heads(network) * network.config.d_head * n_bytes
-    caption("Cache size", f"{escaped(model_name(view))} as loaded here, {n_bytes} bytes per value.")
+    own = network is view.model.network
+    loaded = "as loaded here" if own else f"with G = {network.blocks[0].attn.n_kv_heads}"
+    caption("Cache size", f"{escaped(model_name(view))} {loaded}, {n_bytes} bytes per value.")
     st.latex(
-        r"\text{softmax}\!\left(\tfrac{1}{\sqrt{d_h}}\,q_t\,[k_0 \dots k_t]^\top\right)"
+        r"\text{softmax}\!\left(\text{scale} \cdot q_t\,[k_0 \dots k_t]^\top\right)"
         r"[v_0 \dots v_t]"
     )
     explained.paragraph(
@@ -55,28 +69,40 @@ def of_this_model(view: View, *, n_tokens: int) -> None:
 def known_models(view: View) -> None:
     """The cache of well-known models, as they are and with other numbers of key/value heads."""
     length = segmented_control("Cache of", LENGTHS, LENGTHS[0], "cache_of")
-    sizes = [*_this_model(view), *GPT2_SIZES, *KNOWN_MODELS]
-    caches = [_cache(size, 1 if length == LENGTHS[0] else size.n_positions) for size in sizes]
+    own, T = _this_model(view), 1 if length == LENGTHS[0] else None
+    sizes = [*own, *GPT2_SIZES, *KNOWN_MODELS]
+    caches = [_cache(size, T or size.n_positions) for size in sizes]
     tokens = "one token" if length == LENGTHS[0] else "the full context that a model was trained on"
     caption(
         "Cache of well-known models",
         f"Bytes for {tokens}, with 2 bytes per value. Each row is a model: its own cache, and what "
         "it would be with MHA (keys and values for each query head), GQA (eight key/value heads, "
-        "or the next smaller number that divides H) and MQA (one).",
+        "or the next smaller number that divides H) and MQA (one). A model with a window caches "
+        "only the last tokens, as many as the window has.",
     )
     chart(
-        cache_sizes_figure(caches, view.theme, sizes=view.sizes),
+        recipe(view, _draw_caches, own=own, T=T, caches=Given(caches, CACHES)),
         key="cache_sizes",
+        name="Cache of well-known models",
         height=height(len(caches)),
         alt="; ".join(f"{cache.name} {format_bytes(cache.actual)}" for cache in caches),
     )
     _table(sizes, caches, length)
 
 
+def _draw_caches(caches: Sequence[CacheSize], theme: Theme, sizes: TextSizes) -> Drawn:
+    figure = cache_sizes_figure(caches, theme, sizes=sizes)
+    data = rows_data(
+        ["model", "kind", "own cache (bytes)", "MHA (bytes)", "GQA (bytes)", "MQA (bytes)"],
+        [[cache.name, cache.actual_kind, cache.actual, *cache.n_bytes] for cache in caches],
+    )
+    return figure, data
+
+
 def _table(sizes: Sequence[ModelSize], caches: Sequence[CacheSize], length: str) -> None:
     columns = [*COLUMNS, f"Own, {length}", "MHA", "GQA", "MQA"]
     configs = [
-        [m.name, m.kind, m.n_layers, m.n_heads, m.n_kv_heads, m.d_head, m.n_positions]
+        [m.name, m.kind, m.n_layers, m.n_heads, m.n_kv_heads, m.d_head, m.n_positions, _window(m)]
         for m in sizes
     ]
     n_bytes = [[cache.actual, *cache.n_bytes] for cache in caches]
@@ -94,6 +120,11 @@ def _table(sizes: Sequence[ModelSize], caches: Sequence[CacheSize], length: str)
     sources = [model.source for model in sizes]
     csv_rows = [[*c, *n, s] for c, n, s in zip(configs, n_bytes, sources, strict=True)]
     download_table("cache_sizes.csv", [*columns, "Source"], csv_rows)
+
+
+def _window(size: ModelSize) -> str:
+    """The window of a model, if it has one."""
+    return f"{size.window:,}" if size.window else ""
 
 
 def _this_model(view: View) -> list[ModelSize]:
@@ -116,6 +147,6 @@ def _this_model(view: View) -> list[ModelSize]:
 
 
 def _cache(size: ModelSize, n_tokens: int) -> CacheSize:
-    groups = max(n for n in range(1, MOST_GROUPS + 1) if size.n_heads % n == 0)
+    groups = max(n for n in range(1, MAX_GROUPS + 1) if size.n_heads % n == 0)
     mha, gqa, mqa = (size.cache_bytes(n_tokens, n_kv_heads=G) for G in (size.n_heads, groups, 1))
     return CacheSize(size.name, (mha, gqa, mqa), size.cache_bytes(n_tokens), size.kind)

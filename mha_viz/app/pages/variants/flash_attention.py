@@ -1,28 +1,33 @@
-"""The FlashAttention part: peak memory of attention, and the online softmax tile by tile."""
+"""The FlashAttention part: memory, time, and the online softmax tile by tile."""
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import streamlit as st
 import torch
 
 from mha_viz.app.messages import plain
-from mha_viz.app.pages.variants import attention_memory
+from mha_viz.app.pages.variants import attention_memory, attention_times, memory_traffic
 from mha_viz.app.view import View
 from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import chart, square
 from mha_viz.app.widgets.choices import segmented_control
+from mha_viz.app.widgets.recipes import recipe
 from mha_viz.app.widgets.selection import n_first_tokens, selected_index
 from mha_viz.app.widgets.stepper import steps
 from mha_viz.attention import attention_scores, causal_mask, masked_softmax
+from mha_viz.export import Drawn, Given, pattern_data, rows_data
+from mha_viz.figures.theme import TextSizes, Theme
 from mha_viz.figures.tiles import running_figure, tiles_figure
 from mha_viz.lessons import flash
 from mha_viz.lessons.flash import Tile
-from mha_viz.trace import Array
+from mha_viz.trace import Array, Trace
 
-MOST_TOKENS = 64
+MAX_TOKENS = 64
 BLOCKS = [4, 8, 16, 32]
 Panel = tuple[Array, tuple[float, float]]  # a value for each query, and the range of the axis
 
@@ -44,14 +49,16 @@ class TiledHead:
 
 
 def show(view: View) -> None:
-    """Peak memory for each T, then the tiles of the selected head."""
+    """What lies where, memory and time for each T, then the tiles of the selected head."""
+    memory_traffic.show(view)
     attention_memory.show(view)
+    attention_times.show(view)
     if selected_index(view) is not None:
         _tiles(view)
 
 
 def _tiles(view: View) -> None:
-    T = n_first_tokens(view, MOST_TOKENS)
+    T = n_first_tokens(view, MAX_TOKENS)
     block = segmented_control("Tile size", BLOCKS, BLOCKS[0], "block")
     head = _tiled_head(view.trace_key, view.layer, view.head, T, block, _view=view)
     caption(
@@ -61,7 +68,9 @@ def _tiles(view: View) -> None:
         "skipped. Bars: the running maximum m and sum ℓ of the current queries, and how far each "
         "running output o is from its final value.",
     )
-    steps("Tile", "tile", len(head.tiles), lambda at: _step(view, head, at))
+    code = "_tile_head(trace, layer, head, T, block)"
+    given = {"T": T, "block": block, "tiled": Given(head, code)}
+    steps("Tile", "tile", len(head.tiles), lambda at: _step(view, head, given | {"at": at}))
     _formulas()
     explained.note(
         "Dao et al. 2022, section 3.1 and algorithm 1; order of the tiles: Dao 2023, algorithm 1."
@@ -79,26 +88,49 @@ def _formulas() -> None:
     output.latex(r"o' = \frac{1}{\ell'}\Big(e^{m - m'}\,\ell\,o + \sum_j e^{s_j - m'}\,v_j\Big)")
 
 
-def _step(view: View, head: TiledHead, at: int) -> None:
+def _step(view: View, head: TiledHead, given: Mapping[str, Any]) -> None:
+    at = given["at"]
     tile = head.tiles[at]
     tokens = view.trace.tokens[: len(head.z)]
     explained.paragraph(_step_sentence(head, tokens, at))
-    weights = torch.exp(tile.scores - tile.m[..., None]).numpy()
-    weights = np.where(np.isinf(tile.scores.numpy()), np.float32(np.nan), weights)
-    ranges = [(each.queries, each.keys) for each in head.tiles]
     left, right = st.columns(2, gap="small")
     with left:
-        figure = tiles_figure(ranges, at, weights, tokens, view.theme, sizes=view.sizes)
         position = f"queries {_span(tile.queries)}, keys {_span(tile.keys)}"
-        square(figure, "tiles", f"Tile {at + 1} of {len(ranges)}: {position}.")
+        square(
+            recipe(view, _draw_tiles, **given),
+            key="tiles",
+            name=f"Tile {at + 1} of {view.at.label}",
+            alt=f"Tile {at + 1} of {len(head.tiles)}: {position}.",
+        )
     with right:
         queries = tokens[tile.queries.start : tile.queries.stop]
-        figure = running_figure(queries, _panels(head, at), view.theme, sizes=view.sizes)
         alt = (
             f"Running values of {len(queries)} queries; their outputs are at most "
             f"{head.distances(at).max():.3g} from their final values."
         )
-        chart(figure, key="running", height=440, alt=alt)
+        drawn = recipe(view, _draw_running, **given)
+        chart(drawn, key="running", name="Running values of the queries", height=440, alt=alt)
+
+
+def _draw_tiles(trace: Trace, tiled: TiledHead, at: int, theme: Theme, sizes: TextSizes) -> Drawn:
+    tile, tokens = tiled.tiles[at], trace.tokens[: len(tiled.z)]
+    weights = torch.exp(tile.scores - tile.m[..., None]).numpy()
+    weights = np.where(np.isinf(tile.scores.numpy()), np.float32(np.nan), weights)
+    ranges = [(each.queries, each.keys) for each in tiled.tiles]
+    figure = tiles_figure(ranges, at, weights, tokens, theme, sizes=sizes)
+    all_pairs = np.full((len(tokens), len(tokens)), np.nan, dtype=np.float32)
+    all_pairs[tile.queries.start : tile.queries.stop, tile.keys.start : tile.keys.stop] = weights
+    data = pattern_data(all_pairs, tokens, name="weights of the tile", value="exp(s - m)")
+    return figure, data
+
+
+def _draw_running(trace: Trace, tiled: TiledHead, at: int, theme: Theme, sizes: TextSizes) -> Drawn:
+    queries = tiled.tiles[at].queries
+    tokens, panels = trace.tokens[queries.start : queries.stop], _panels(tiled, at)
+    figure = running_figure(tokens, panels, theme, sizes=sizes)
+    columns = [queries, tokens, *(values.tolist() for values, _ in panels.values())]
+    data = rows_data(["query", "token", *panels], list(zip(*columns, strict=True)))
+    return figure, data
 
 
 def _panels(head: TiledHead, at: int) -> dict[str, Panel]:
@@ -145,7 +177,10 @@ def _span(positions: range) -> str:
 def _tiled_head(
     trace_key: str, layer: int, head: int, T: int, block: int, *, _view: View
 ) -> TiledHead:
-    trace = _view.trace
+    return _tile_head(_view.trace, layer, head, T, block)
+
+
+def _tile_head(trace: Trace, layer: int, head: int, T: int, block: int) -> TiledHead:
     q, k, v = (torch.tensor(x[layer, head, :T]) for x in (trace.q, trace.k, trace.v))
     scale = trace.scales[layer]
     z = masked_softmax(attention_scores(q, k, scale), causal_mask(T, T)) @ v

@@ -1,11 +1,16 @@
 """The Grouped-query attention part: fewer key/value heads, what that saves, and what it costs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import streamlit as st
 
+from mha_viz.analysis.reference_texts import evaluation_texts as evaluation_texts  # for scripts
 from mha_viz.app.messages import escaped, notice, problem
+from mha_viz.app.pages.variants import cards, decoding, recovery
+from mha_viz.app.pages.variants.loss_by_groups import (
+    loss_with as loss_with,  # for scripts
+)
 from mha_viz.app.pages.variants.loss_by_groups import losses_by_groups, measured_loss
 from mha_viz.app.view import View
 from mha_viz.app.widgets import explained
@@ -13,22 +18,25 @@ from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import segmented_control
 from mha_viz.app.widgets.download_buttons import download_table
+from mha_viz.app.widgets.recipes import recipe
 from mha_viz.app.widgets.reference_text import Reference, reference
 from mha_viz.app.widgets.tables import facts
 from mha_viz.app.work.progress import MULTIPLY_ADDS, results
 from mha_viz.errors import MhaVizError
+from mha_viz.export import Drawn, Given, columns_data
 from mha_viz.figures.lines import Line, Ticks, line_chart
-from mha_viz.figures.sharing import sharing_figure
 from mha_viz.figures.text import format_bytes
+from mha_viz.figures.theme import TextSizes, Theme
 from mha_viz.lessons.counting import attention_parameters, kv_cache_bytes
+from mha_viz.lessons.recovery import STEPS, Recovery
 from mha_viz.model import Model
 from mha_viz.pruning import chunks
 
-MOST_TOKENS = 8192  # of the evaluation texts
+MAX_TOKENS = 8192  # of the evaluation texts
 
 
 def show(view: View) -> None:
-    """The drawing, the savings, and the loss for each number of key/value heads G."""
+    """The cards of each G, recovery, savings, and the loss for each number of key/value heads G."""
     config = view.model.config
     if any(config.pruned_heads):
         notice(
@@ -38,34 +46,38 @@ def show(view: View) -> None:
         return
     own = config.n_kv_heads or config.n_heads
     groups = [n for n in range(own, 0, -1) if own % n == 0]
+    headline = st.container()
     G = segmented_control("Key/value heads G", groups, groups[len(groups) // 2], "kv_heads")
-    _drawing(view, G)
+    cards_area = st.container()
+    left, right = st.columns(2, gap="medium")
+    with left:
+        recovery.show(view, G)
+    with right:
+        losses, text = _losses(view, G, groups)
+    runs = {} if text.uploaded else {run.n_kv_heads: run for run in recovery.stored(view)}
+    with headline:
+        explained.paragraph(summary(own, G, losses, runs))
+    with cards_area:
+        cards.show(view, G, groups, losses, runs)
     left, right = st.columns(2, gap="medium")
     with left:
         _savings(view, G, own)
     with right:
-        _losses(view, G, groups)
+        decoding.show(view, G, own)
 
 
-def _drawing(view: View, G: int) -> None:
-    H = view.model.config.n_heads
-    caption(
-        _kind(G, H),
-        f"Layer {view.layer}: {H} query heads (top) and {G} key/value head{'s' * (G > 1)} "
-        "(bottom). A line connects each query head to the keys and values that it uses.",
-    )
-    alt = (
-        f"{H} query heads share {G} key/value heads, {H // G} each; H{view.head} uses key/value "
-        f"head {view.head // (H // G)}."
-    )
-    figure = sharing_figure(H, G, view.theme, selected=view.head, sizes=view.sizes)
-    chart(figure, key="sharing", height=170, alt=alt)
-
-
-def _kind(G: int, H: int) -> str:
-    if G == H:
-        return "Multi-head attention"
-    return "Multi-query attention" if G == 1 else "Grouped-query attention"
+def summary(own: int, G: int, losses: Mapping[int, float], runs: Mapping[int, Recovery]) -> str:
+    """What sharing saves and what it costs, as far as it is known."""
+    if own == G:
+        return "With its own G, nothing changes. Choose a smaller one to share keys and values."
+    saving = f"**G = {G} shrinks the cache to {G / own:.0%}.**"
+    if G not in losses or own not in losses:
+        return saving
+    cost = f"Converting the trained model takes its loss from {losses[own]:.2f} to {losses[G]:.2f}"
+    if G not in runs:
+        return f"{saving} {cost}; without further training, that is what sharing costs."
+    further = f"{STEPS} steps of further training bring it to {runs[G].trained_on:.2f}"
+    return f"{saving} {cost}; {further}."
 
 
 def _savings(view: View, G: int, own: int) -> None:
@@ -108,23 +120,23 @@ def _sharing_sentence(G: int, H: int) -> str:
     if G == H:
         return "Every query head has its own keys and values; nothing is shared."
     heads = "All query heads" if G == 1 else f"The {H // G} query heads of a group"
-    return f"{heads} use the same keys and values. To convert a model, take the mean of theirs:"
+    return f"{heads} share keys and values. To convert a model, average their weights:"
 
 
-def _losses(view: View, G: int, groups: Sequence[int]) -> None:
-    """The loss for each G, drawn as it is measured; quick measurements start at once."""
+def _losses(view: View, G: int, groups: Sequence[int]) -> tuple[dict[int, float], Reference]:
+    """The loss for each G, drawn as it is measured, and its text; quick ones start at once."""
     above_reference_text = st.container()
     text = reference()
     try:
-        token_ids, truncated = _evaluation_chunks(view.about.weights_hash, text, _model=view.model)
+        token_ids, truncated = _evaluation_chunks(view.model.key, text, _model=view.model)
     except MhaVizError as error:
         problem(str(error))
-        return
+        return {}, text
     with above_reference_text:
         if truncated:
             notice(truncated)
         chart_area = st.container()
-        key = f"{view.about.weights_hash} {view.model.device.type} {text.key}"
+        key = f"{view.model.key} {view.model.device.type} {text.key}"
         model = view.model
         losses, _ = results(
             f"loss by G {key}",
@@ -134,10 +146,11 @@ def _losses(view: View, G: int, groups: Sequence[int]) -> None:
             cost=_cost(view, key, token_ids, groups),
         )
         with chart_area:
-            _loss_chart(view, G, groups, token_ids, text.name, dict(losses))
+            _loss_chart(view, G, groups, token_ids, text, dict(losses))
         if losses:
             explained.paragraph("  ·  ".join(f"G = {n}: **{loss:.3f}**" for n, loss in losses))
             download_table("loss_by_kv_heads.csv", ["G", "loss, nats per token"], losses)
+    return dict(losses), text
 
 
 def _cost(view: View, key: str, token_ids: Sequence[list[int]], groups: Sequence[int]) -> str:
@@ -157,30 +170,50 @@ def _loss_chart(
     G: int,
     groups: Sequence[int],
     token_ids: Sequence[list[int]],
-    text_name: str,
+    text: Reference,
     losses: dict[int, float],
 ) -> None:
     n_tokens = sum(map(len, token_ids)) - len(token_ids)
     caption(
         "Loss for each G",
-        f"{escaped(text_name)}: mean over {n_tokens:,} tokens in {len(token_ids)} chunks, each run "
+        f"{escaped(text.name)}: mean over {n_tokens:,} tokens in {len(token_ids)} chunks, each run "
         "separately. Keys and values are mean-pooled in every layer, without further training "
         "(Ainslie et al. 2023 train for 5% more steps).",
     )
     measured = [n for n in groups if n in losses]
+    values = ", ".join(f"G = {n}: {losses[n]:.3f}" for n in measured) or "nothing measured yet"
+    drawn = recipe(
+        view,
+        _draw_losses,
+        groups=list(groups),
+        measured=measured,
+        G=G,
+        token_ids=Given(
+            token_ids, "_first_chunks(chunks(model, evaluation_texts(), model.config.n_positions))"
+        ),
+        losses=Given(losses, "{n: loss_with(model, token_ids, n) for n in measured}"),
+        cannot=text.cannot,
+    )
+    chart(drawn, key="loss_by_G", name="Loss for each G", height=270, alt=f"Loss: {values}.")
+
+
+def _draw_losses(
+    groups: Sequence[int], losses: dict[int, float], G: int, theme: Theme, sizes: TextSizes
+) -> Drawn:
+    measured = [n for n in groups if n in losses]
     figure = line_chart(
         [groups.index(n) for n in measured],
-        [Line("loss", [losses[n] for n in measured], view.theme.accent)],
-        view.theme,
+        [Line("loss", [losses[n] for n in measured], theme.accent)],
+        theme,
         x_title="key/value heads G",
         y_title="loss, nats per token",
         x_ticks=Ticks(range(len(groups)), [str(n) for n in groups]),
         x_range=(-0.3, len(groups) - 0.7),
         marked=groups.index(G),
-        sizes=view.sizes,
+        sizes=sizes,
     )
-    values = ", ".join(f"G = {n}: {losses[n]:.3f}" for n in measured) or "nothing measured yet"
-    chart(figure, key="loss_by_G", height=270, alt=f"Loss: {values}.")
+    data = columns_data(G=measured, loss_in_nats_per_token=[losses[n] for n in measured])
+    return figure, data
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -189,11 +222,16 @@ def _evaluation_chunks(
 ) -> tuple[list[list[int]], str]:
     """The token ids of the evaluation texts, and a message if they are truncated."""
     token_ids = chunks(_model, text.evaluation, _model.config.n_positions)
-    n_tokens = np.cumsum([len(chunk) for chunk in token_ids])
-    n_kept = max(1, int((n_tokens <= MOST_TOKENS).sum()))
-    if n_kept == len(token_ids):
+    kept = _first_chunks(token_ids)
+    if len(kept) == len(token_ids):
         return token_ids, ""
-    return token_ids[:n_kept], (
-        f"{text.name} has {n_tokens[-1]:,} tokens for evaluation; only the first "
-        f"{n_tokens[n_kept - 1]:,} are used."
+    n_tokens, n_kept = (sum(map(len, some)) for some in (token_ids, kept))
+    return kept, (
+        f"{text.name} has {n_tokens:,} tokens for evaluation; only the first {n_kept:,} are used."
     )
+
+
+def _first_chunks(token_ids: list[list[int]]) -> list[list[int]]:
+    """The chunks that hold at most MAX_TOKENS tokens together, and at least one."""
+    n_tokens = np.cumsum([len(chunk) for chunk in token_ids])
+    return token_ids[: max(1, int((n_tokens <= MAX_TOKENS).sum()))]

@@ -4,29 +4,36 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 import streamlit as st
 
 from mha_viz.analysis.generation import generate
 from mha_viz.app.messages import escaped, notice, plain, problem
-from mha_viz.app.pages.variants import cache_sizes
+from mha_viz.app.pages.variants import cache_contents, cache_sizes
+from mha_viz.app.pages.variants.cache_contents import with_groups
 from mha_viz.app.view import View
 from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption, model_name
 from mha_viz.app.widgets.chart import chart
 from mha_viz.app.widgets.choices import number_input
 from mha_viz.app.widgets.download_buttons import download_table
+from mha_viz.app.widgets.recipes import recipe
 from mha_viz.app.widgets.stepper import steps
 from mha_viz.app.work.progress import Reporter, ResultSlots, may_start, wait_for
+from mha_viz.export import Drawn, Given, rows_data
 from mha_viz.figures.cache_steps import State, cache_figure, height
 from mha_viz.figures.lines import Line, line_chart
+from mha_viz.figures.theme import TextSizes, Theme
+from mha_viz.model import Model
 
-MOST_NEW, DEFAULT_NEW = 64, 24
-MOST_PROMPT = 256  # tokens; without a cache, every step computes all of them again
-MOST_DRAWN = 72  # positions
+MAX_NEW, DEFAULT_NEW = 64, 24
+MAX_PROMPT = 256  # tokens; without a cache, every step computes all of them again
+MAX_DRAWN = 72  # positions
 DRAWN_AFTER = 8  # positions after the current one, among those drawn
-MOST_RUNS = 7
+MAX_RUNS = 7
 ENOUGH_SECONDS = 3.0  # of measuring, after which no further run starts
+MEASURED = "Its times were measured on the server, and differ from run to run."
 CACHED, UNCACHED = "with the cache", "without the cache"
 
 
@@ -56,9 +63,10 @@ def show(view: View) -> None:
     if config.n_positions < 2 or not cache_sizes.n_kv_heads(view.model.network):
         notice("This model has no use for a cache: it has no heads or reads only one token.")
         return
-    most = min(MOST_NEW, config.n_positions - 1)
+    most = min(MAX_NEW, config.n_positions - 1)
     n_new = number_input("New tokens", 1, most, DEFAULT_NEW, "new")
-    T = min(view.trace.n_tokens, MOST_PROMPT, config.n_positions - n_new)
+    G = cache_contents.choose_groups(view)
+    T = min(view.trace.n_tokens, MAX_PROMPT, config.n_positions - n_new)
     if view.trace.n_tokens > T:
         notice(f"Continuing only the last {T:,} of {view.trace.n_tokens:,} tokens.")
     multiply_adds = view.about.n_parameters * n_new * (2 * T + n_new)
@@ -66,29 +74,33 @@ def show(view: View) -> None:
         f"Generating {n_new} tokens after {T}, with and without the cache, takes a while with "
         f"{plain(model_name(view))}."
     )
-    key = f"generate {view.trace_key} {n_new}"
+    own = config.n_kv_heads or config.n_heads
+    if own != G:
+        explained.paragraph(
+            f"The model was converted from G = {own} to G = {G} by averaging, without training, "
+            "so it writes worse than the original."
+        )
+    key = f"generate {view.trace_key} {n_new} {G}"
     if may_start(key, multiply_adds, "Generate", explanation):
-        _generation(view, T, n_new)
+        _generation(view, T, n_new, G)
     cache_sizes.known_models(view)
 
 
-def _generation(view: View, T: int, n_new: int) -> None:
-    generation = _generate(view, T, n_new)
+def _generation(view: View, T: int, n_new: int, G: int) -> None:
+    generation = _generate(view, T, n_new, G)
     if generation is None:
         return
     tokens = [token.label for token in view.model.read(generation.ids)]
-    caption(
-        "Step by step",
-        "Each column is a position, and each step generates one token (outlined). Colour: the "
-        "position is computed in this step, read from the cache, or not there yet.",
+    steps(
+        "Token", "made", len(generation.new), lambda step: _step(view, generation, tokens, step, G)
     )
-    steps("Token", "made", len(generation.new), lambda step: _step(view, generation, tokens, step))
     _same_tokens(view, generation)
     left, right = st.columns([3, 2], gap="medium")
     with left:
         _times(view, generation)
     with right:
-        cache_sizes.of_this_model(view, n_tokens=len(generation.ids) - 1)
+        network = with_groups(view.model, G).network
+        cache_sizes.of_this_model(view, network, n_tokens=len(generation.ids) - 1)
 
 
 def states(n_prompt: int, step: int, n: int) -> tuple[list[State], list[State]]:
@@ -104,38 +116,67 @@ def states(n_prompt: int, step: int, n: int) -> tuple[list[State], list[State]]:
     return cached, uncached
 
 
-def _step(view: View, generation: Generation, tokens: Sequence[str], step: int) -> None:
+def _step(view: View, generation: Generation, tokens: Sequence[str], step: int, G: int) -> None:
     n_prompt, n = len(generation.prompt), len(generation.ids)
     position = n_prompt + step
-    end = n if n <= MOST_DRAWN else min(n, max(MOST_DRAWN, position + DRAWN_AFTER))
-    first = max(0, end - MOST_DRAWN)
-    cached, uncached = states(n_prompt, step, n)
+    drawn_positions = _drawn(n, position)
+    first = drawn_positions.start
     explained.paragraph(_step_sentence(f"**{plain(tokens[position])}**", position, step, first))
-    figure = cache_figure(
-        tokens[first:end],
-        cached[first:end],
-        uncached[first:end],
-        view.theme,
-        generated=position,
-        first=first,
-        sizes=view.sizes,
+    given: dict[str, Any] = {
+        "n_new": n - n_prompt,
+        "prompt": Given(generation.prompt, "trace.token_ids[-n_prompt:]"),
+        "ids": Given(
+            generation.ids, "[*prompt, *generate(model.network, prompt, n_new)]", __name__
+        ),
+    }
+    cache_contents.show(view, G, n_prompt, generation.ids, given, step)
+    caption(
+        "With and without the cache",
+        "Each column is a position; the step generates the outlined token. Colour: the position "
+        "is computed in this step, read from the cache, or not there yet.",
     )
-    rows = [
-        [i, tokens[i] if i <= position else "", cached[i], uncached[i]] for i in range(first, end)
-    ]
+    model = cache_contents.model_given(view, G)
     chart(
-        figure,
+        recipe(view, _draw_step, n_prompt=n_prompt, model=model, step=step, **given),
         key="cache_step",
-        height=height(end - first),
-        table=lambda: (["position", "token", CACHED, UNCACHED], rows),
+        name="Cache, step by step",
+        height=height(len(drawn_positions)),
         alt=_step_sentence(tokens[position], position, step, first),
     )
+
+
+def _drawn(n: int, position: int) -> range:
+    """The positions that are drawn: all `n`, or those up to a few after the current one."""
+    end = n if n <= MAX_DRAWN else min(n, max(MAX_DRAWN, position + DRAWN_AFTER))
+    return range(max(0, end - MAX_DRAWN), end)
+
+
+def _draw_step(
+    model: Model, ids: list[int], n_prompt: int, step: int, theme: Theme, sizes: TextSizes
+) -> Drawn:
+    tokens = [token.label for token in model.read(ids)]
+    position = n_prompt + step
+    shown = _drawn(len(ids), position)
+    part = slice(shown.start, shown.stop)
+    cached, uncached = states(n_prompt, step, len(ids))
+    figure = cache_figure(
+        tokens[part],
+        cached[part],
+        uncached[part],
+        theme,
+        generated=position,
+        first=shown.start,
+        sizes=sizes,
+    )
+    rows = [[i, tokens[i] if i <= position else "", cached[i], uncached[i]] for i in shown]
+    data = rows_data(["position", "token", CACHED, UNCACHED], rows)
+    return figure, data
 
 
 def _step_sentence(token: str, position: int, step: int, first: int) -> str:
     if step == 0:
         positions = f"all {position} positions" if position > 1 else "the only position"
-        work = f"both compute {positions} of the text."
+        work = f"with and without the cache, {positions} of the text must be computed."
     else:
         work = (
             f"with the cache, 1 position is computed and {position - 1} are read; without it, all "
@@ -173,36 +214,51 @@ def _times(view: View, generation: Generation) -> None:
     caption(
         "Time per token",
         f"Measured on {view.model.device.type} alternately with and without the cache, {runs}. The "
-        f"first token includes reading the {n_prompt} tokens of the text.",
+        f"time of the first token includes reading the {n_prompt} tokens of the text.",
     )
     positions = list(range(n_prompt, n_prompt + len(generation.new)))
-    cached_line = Line(CACHED, cached_ms, view.theme.accent)
-    uncached_line = Line(UNCACHED, uncached_ms, view.theme.muted)
-    figure = line_chart(
-        positions,
-        [cached_line, uncached_line],
-        view.theme,
-        x_title="position of the token",
-        y_title="milliseconds",
-        value_format="%{y:.2f} ms",
-        sizes=view.sizes,
-    )
     last = f"{cached_ms[-1]:.2f} ms with the cache, {uncached_ms[-1]:.2f} ms without"
-    chart(figure, key="token_times", height=290, alt=f"Time for the last token: {last}.")
+    times = {"positions": positions, "cached_ms": cached_ms, "uncached_ms": uncached_ms}
+    drawn = recipe(view, _draw_times, **times, cannot=MEASURED)
+    alt = f"Time for the last token: {last}."
+    chart(drawn, key="token_times", name="Time per token", height=290, alt=alt)
     header = ["position", f"{CACHED} (ms)", f"{UNCACHED} (ms)"]
     rows = list(zip(positions, cached_ms, uncached_ms, strict=True))
     download_table("token_times.csv", header, rows)
 
 
-def _generate(view: View, n_prompt: int, n_new: int) -> Generation | None:
-    network, prompt = view.model.network, view.trace.token_ids[-n_prompt:]
+def _draw_times(
+    positions: list[int],
+    cached_ms: list[float],
+    uncached_ms: list[float],
+    theme: Theme,
+    sizes: TextSizes,
+) -> Drawn:
+    lines = [Line(CACHED, cached_ms, theme.accent), Line(UNCACHED, uncached_ms, theme.muted)]
+    figure = line_chart(
+        positions,
+        lines,
+        theme,
+        x_title="position of the token",
+        y_title="milliseconds",
+        value_format="%{y:.2f} ms",
+        sizes=sizes,
+    )
+    rows = list(zip(positions, cached_ms, uncached_ms, strict=True))
+    data = rows_data(["position", f"{CACHED} (ms)", f"{UNCACHED} (ms)"], rows)
+    return figure, data
+
+
+def _generate(view: View, n_prompt: int, n_new: int, G: int) -> Generation | None:
+    network = with_groups(view.model, G).network
+    prompt = view.trace.token_ids[-n_prompt:]
 
     def work(report: Reporter) -> Generation:
-        next(generate(network, prompt, 1))  # warms up: the first call has costs of its own
+        next(generate(network, prompt, 1))  # a warm-up, because the first call is slower
         start, n_runs = time.perf_counter(), 0
         cached_runs: list[list[float]] = []
         uncached_runs: list[list[float]] = []
-        while n_runs < MOST_RUNS and (not n_runs or time.perf_counter() - start < ENOUGH_SECONDS):
+        while n_runs < MAX_RUNS and (not n_runs or time.perf_counter() - start < ENOUGH_SECONDS):
             tokens = generate(network, prompt, n_new, cached=True)
             new, ms = _timed(tokens, n_new, lambda share: report(share / 2))
             cached_runs.append(ms)
@@ -213,7 +269,7 @@ def _generate(view: View, n_prompt: int, n_new: int) -> Generation | None:
         cached_ms, uncached_ms = _medians(cached_runs), _medians(uncached_runs)
         return Generation(prompt, new, new_uncached, cached_ms, uncached_ms, n_runs)
 
-    slot = _generations(view.trace_key, n_prompt, n_new)
+    slot = _generations(view.trace_key, n_prompt, n_new, G)
     return wait_for(slot, "Generating with and without the cache", work, lane="generated")
 
 

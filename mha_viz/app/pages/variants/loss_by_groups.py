@@ -8,11 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from mha_viz.app.work.progress import Reporter
+from mha_viz.callbacks import OnProgress
 from mha_viz.lessons.grouped_query import grouped_gpt2
 from mha_viz.model import Model
 from mha_viz.pruning import Pass
 
-MOST_KEPT = 256  # losses, over all models and texts
+MAX_KEPT = 256  # losses, over all models and texts
 
 _measured: OrderedDict[tuple[str, int], float] = OrderedDict()
 _lock = threading.Lock()
@@ -29,7 +30,7 @@ def losses_by_groups(
     for n_kv_heads in groups:
         loss = measured_loss(key, n_kv_heads)
         if loss is None:
-            loss = _loss(model, chunks, n_kv_heads, report)
+            loss = loss_with(model, chunks, n_kv_heads, report)
             _keep(key, n_kv_heads, loss)
         yield n_kv_heads, loss
 
@@ -40,7 +41,13 @@ def measured_loss(key: str, n_kv_heads: int) -> float | None:
         return _measured.get((key, n_kv_heads))
 
 
-def _loss(model: Model, chunks: Sequence[list[int]], n_kv_heads: int, report: Reporter) -> float:
+def loss_with(
+    model: Model,
+    chunks: Sequence[list[int]],
+    n_kv_heads: int,
+    report: OnProgress = lambda share: None,
+) -> float:
+    """The mean loss with that many key/value heads in every layer, in nats per token."""
     config = model.config
     if n_kv_heads != (config.n_kv_heads or config.n_heads):
         model = replace(model, network=grouped_gpt2(model.network, n_kv_heads))
@@ -54,5 +61,5 @@ def _loss(model: Model, chunks: Sequence[list[int]], n_kv_heads: int, report: Re
 def _keep(key: str, n_kv_heads: int, loss: float) -> None:
     with _lock:
         _measured[key, n_kv_heads] = loss
-        while len(_measured) > MOST_KEPT:
+        while len(_measured) > MAX_KEPT:
             _measured.popitem(last=False)

@@ -1,8 +1,9 @@
 """The Masks part: which token may look at which, and the selected head under each mask."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -17,13 +18,17 @@ from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import square
 from mha_viz.app.widgets.choices import number_input, segmented_control
 from mha_viz.app.widgets.download_buttons import download_matrix
+from mha_viz.app.widgets.recipes import recipe
 from mha_viz.app.widgets.selection import n_first_tokens, selected_index
 from mha_viz.app.widgets.tables import facts
 from mha_viz.attention import MultiHeadAttention
+from mha_viz.export import Drawn, Given, pattern_data
 from mha_viz.figures.masks import mask_figure, masked_pattern
-from mha_viz.trace import Array
+from mha_viz.figures.theme import TextSizes, Theme
+from mha_viz.model import Model
+from mha_viz.trace import Array, Trace
 
-MOST_TOKENS = 128
+MAX_TOKENS = 128
 DEFAULT_WINDOW = 4
 PAD = "pad"
 
@@ -94,40 +99,45 @@ def show(view: View) -> None:
     name = segmented_control("Mask", list(MASKS), "causal", "mask")
     window = 0
     if name == "sliding window":
-        window = number_input("Window size w", 1, MOST_TOKENS, DEFAULT_WINDOW, "reach")
-    T = n_first_tokens(view, MOST_TOKENS)
+        window = number_input("Window size w", 1, MAX_TOKENS, DEFAULT_WINDOW, "reach")
+    T = n_first_tokens(view, MAX_TOKENS)
     if name == "cross-attention" and T < 2:
         notice("Cross-attention uses two halves of the text, so it needs at least two tokens.")
         return
     head = _masked_head(view.trace_key, view.layer, view.head, T, name, window, _view=view)
+    code = "_apply_mask(model, trace, layer, head, T, mask, window)"
+    given = {"T": T, "mask": name, "window": window, "masked": Given(head, code)}
     left, right = st.columns(2, gap="small")
     with left:
-        _mask(view, name, head)
+        _mask(view, name, head, given)
     with right:
-        _pattern(view, head)
+        _pattern(view, head, given)
     _explanation(name, head)
     download_matrix(f"{name.replace(' ', '_')}_pattern.csv", head.pattern, rows=head.queries)
 
 
-def _mask(view: View, name: str, head: MaskedHead) -> None:
+def _mask(view: View, name: str, head: MaskedHead, given: Mapping[str, Any]) -> None:
     caption(
         "The mask",
         "Rows are queries, columns are keys. Blue: the query may look at the key; blank: it may "
         "not.",
     )
-    figure = mask_figure(head.mask, head.queries, head.keys, view.theme, sizes=view.sizes)
     alt = f"The {name} mask allows {int(head.mask.sum()):,} of {head.mask.size:,} pairs."
-    square(figure, "mask_map", alt)
+    square(recipe(view, _draw_mask, **given), key="mask_map", name=f"The {name} mask", alt=alt)
 
 
-def _pattern(view: View, head: MaskedHead) -> None:
+def _draw_mask(masked: MaskedHead, theme: Theme, sizes: TextSizes) -> Drawn:
+    figure = mask_figure(masked.mask, masked.queries, masked.keys, theme, sizes=sizes)
+    sides = masked.queries, masked.keys
+    data = pattern_data(masked.mask * 1.0, sides[0], keys=sides[1], name="mask", value="allowed")
+    return figure, data
+
+
+def _pattern(view: View, head: MaskedHead, given: Mapping[str, Any]) -> None:
     caption(
         f"{view.at.label} under this mask",
         "Each row shows what one token looks at; it adds up to 1, or to 0 if it sees no key. "
         "Colour: √ weight.",
-    )
-    figure = masked_pattern(
-        head.pattern, head.mask, head.queries, head.keys, view.theme, sizes=view.sizes
     )
     row = head.pattern[-1 if head.mask[-1].any() else 0]
     alt = (
@@ -135,7 +145,17 @@ def _pattern(view: View, head: MaskedHead) -> None:
         f"{len(head.keys)} keys; the largest weight in the last row that sees a key is "
         f"{row.max():.2f}."
     )
-    square(figure, "masked_map", alt)
+    name = f"Pattern of {view.at.label} under the mask"
+    square(recipe(view, _draw_masked, **given), key="masked_map", name=name, alt=alt)
+
+
+def _draw_masked(
+    masked: MaskedHead, layer: int, head: int, theme: Theme, sizes: TextSizes
+) -> Drawn:
+    pattern, queries, keys = masked.pattern, masked.queries, masked.keys
+    figure = masked_pattern(pattern, masked.mask, queries, keys, theme, sizes=sizes)
+    data = pattern_data(pattern, queries, keys=keys, layer=layer, head=head)
+    return figure, data
 
 
 def _explanation(name: str, head: MaskedHead) -> None:
@@ -151,8 +171,8 @@ def _explanation(name: str, head: MaskedHead) -> None:
         sentence = "GPT-2 was trained only with the causal mask."
         if name != "causal":
             sentence += (
-                " With this mask, the head gets inputs that it never saw in training: the picture "
-                "shows how the mask works, not what the head has learnt."
+                " The head was never trained with this mask, so the picture shows how the mask "
+                "works, not what the head has learnt."
             )
         explained.paragraph(sentence)
 
@@ -199,11 +219,17 @@ def make_mask(name: str, T: int, n: int, window: int) -> Tensor:
 def _masked_head(
     trace_key: str, layer: int, head: int, T: int, name: str, window: int, *, _view: View
 ) -> MaskedHead:
-    network, tokens = _view.model.network, _view.trace.tokens[:T]
-    ids = torch.tensor([_view.trace.token_ids[:T]], device=_view.model.device)
+    return _apply_mask(_view.model, _view.trace, layer, head, T, name, window)
+
+
+def _apply_mask(
+    model: Model, trace: Trace, layer: int, head: int, T: int, name: str, window: int
+) -> MaskedHead:
+    network, tokens = model.network, trace.tokens[:T]
+    ids = torch.tensor([trace.token_ids[:T]], device=model.device)
     x = network.attention_input(ids, layer)
     attention = without_causal_mask(network.blocks[layer].attn)
-    index = _view.model.config.kept_heads(layer).index(head)
+    index = model.config.kept_heads(layer).index(head)
     if name == "cross-attention":
         half = T // 2
         mask = torch.ones(T - half, half, dtype=torch.bool)

@@ -1,6 +1,8 @@
 """The Lines tab: what several heads look at, as lines between two rows of tokens."""
 
 import base64
+import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,12 +20,16 @@ from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import export_only
 from mha_viz.app.widgets.choices import check_link, segmented_control
 from mha_viz.app.widgets.download_buttons import download_table
+from mha_viz.app.widgets.origins import origin_of_page
+from mha_viz.app.widgets.recipes import recipe
 from mha_viz.app.widgets.tables import table
 from mha_viz.app.work import models
+from mha_viz.export import Drawn, Given, rows_data
 from mha_viz.figures.head_view import head_view
-from mha_viz.figures.theme import THEMES
+from mha_viz.figures.theme import THEMES, TextSizes, Theme
 from mha_viz.head import Head
 from mha_viz.heads.patterns import kept_heads
+from mha_viz.trace import Trace
 
 _HERE = Path(__file__).parent
 _lines = st.components.v2.component(
@@ -39,15 +45,20 @@ _lines = st.components.v2.component(
     css=(_HERE / "lines.css").read_text(encoding="utf-8"),
     js=component_code(_HERE / "lines.js"),
 )
-MOST_HEADS = 8  # as many as there are colours that can be told apart
-MOST_PER_TOKEN = 8  # lines, for each head
-MOST_LINES = 20_000  # of all heads
-MOST_AT_REST = 3_000  # drawn while no token is highlighted; more would be slow, and one grey area
+MAX_HEADS = 8  # as many as there are colours that can be told apart
+MAX_PER_TOKEN = 8  # lines, for each head
+MAX_LINES = 20_000  # of all heads
+LINES = (
+    "dot_product.strongest([dot_product.lines(trace.pattern(*head), most=most, "
+    "threshold=threshold) for head in heads], MAX_LINES)"
+)
+MAX_AT_REST = 3_000  # drawn while no token is highlighted; more would be slow and unreadable
 N_LISTED = 40  # lines in the table
+STEPS = 64_000  # from a weight of 0 to 1, as in head_lines.js: multiples of 0.0005 begin a step
 N_READ_OUT = 3  # lines in the alt text
 DIRECTIONS = ["vertical", "horizontal"]
 HEADER = ["head", "from", "from token", "to", "to token", "weight"]
-Row = tuple[str, int, str, int, str, float]  # as HEADER says
+Row = tuple[str, int, str, int, str, float]  # in the order of HEADER
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,30 +80,47 @@ def show(view: View) -> None:
     heads = _choose_heads(view)
     settings = _choose_settings()
     qualifying = [_lines_of(view, head, settings) for head in heads]
-    lines = dot_product.strongest(qualifying, MOST_LINES)
+    lines = dot_product.strongest(qualifying, MAX_LINES)
     _explain(lines, settings, n_qualifying=sum(map(len, qualifying)))
     if settings.is_vertical:
         left, right = st.columns([3, 2], gap="medium")
     else:
         left, right = st.container(), st.container()
-    rows = _rows(view, heads, lines)
+    rows = _rows(view.trace.tokens, heads, lines)
     with left:
         _draw(view, heads, lines, settings)
     with right:
         _table(rows)
-    labels = [head.label for head in heads]
+    labels = ", ".join(head.label for head in heads)
     export_only(
-        lambda: head_view(
-            list(zip(labels, lines, strict=True)),
-            view.trace.tokens,
-            view.theme,
+        recipe(
+            view,
+            _draw_lines,
+            heads=heads,
+            most=settings.most_per_token,
+            threshold=settings.threshold,
             upright=settings.is_vertical,
-            sizes=view.sizes,
+            lines=Given(lines, LINES),
         ),
         key="lines",
-        alt=f"Lines of {', '.join(labels)}: {_read_out(rows)}.",
-        table=lambda: (HEADER, [list(row) for row in rows]),
+        name="Lines between tokens",
+        alt=f"Lines of {labels}: {_read_out(rows)}.",
     )
+
+
+def _draw_lines(
+    trace: Trace,
+    heads: list[Head],
+    lines: list[Lines],
+    upright: bool,
+    theme: Theme,
+    sizes: TextSizes,
+) -> Drawn:
+    named = [(head.label, of_head) for head, of_head in zip(heads, lines, strict=True)]
+    figure = head_view(named, trace.tokens, theme, upright=upright, sizes=sizes)
+    rows = _rows(trace.tokens, heads, lines)
+    data = rows_data(["head", "from", "from token", "to", "to token", "weight"], rows)
+    return figure, data
 
 
 def _choose_heads(view: View) -> list[Head]:
@@ -108,27 +136,27 @@ def _choose_heads(view: View) -> list[Head]:
             options,
             key="beside",
             bind="query-params",
-            max_selections=MOST_HEADS - 1,
-            placeholder=f"up to {MOST_HEADS - 1}, from any layer",
+            max_selections=MAX_HEADS - 1,
+            placeholder=f"up to {MAX_HEADS - 1}, from any layer",
         )
         _layer_button(view)
     check_link("beside", added)
     keys = dict.fromkeys([view.at.key, *added])
-    return [Head.parse(key) for key in keys][:MOST_HEADS]
+    return [Head.parse(key) for key in keys][:MAX_HEADS]
 
 
 def _layer_button(view: View) -> None:
-    """A button that shows the heads of the selected layer, from the selected one on if too many."""
+    """A button that shows MAX_HEADS heads of the selected layer, or all if it has fewer."""
     kept = kept_heads(view.trace, view.layer)
-    first = kept.index(view.head) if len(kept) > MOST_HEADS else 0
-    shown = [*kept, *kept][first : first + min(len(kept), MOST_HEADS)]
+    first = kept.index(view.head) if len(kept) > MAX_HEADS else 0
+    shown = [*kept, *kept][first : first + min(len(kept), MAX_HEADS)]
     number = "all" if len(shown) == len(kept) else len(shown)
     others = [Head(view.layer, head).key for head in shown if head != view.head]
     label = f"Show {number} heads of layer {view.layer}"
-    st.button(label, on_click=_add_heads, args=(others,), key="lines_layer")
+    st.button(label, on_click=_set_heads, args=(others,), key="lines_layer")
 
 
-def _add_heads(keys: list[str]) -> None:
+def _set_heads(keys: list[str]) -> None:
     st.session_state["beside"] = keys
 
 
@@ -149,7 +177,7 @@ def _choose_settings() -> Settings:
         most = explained.slider(
             "Lines per token",
             1,
-            MOST_PER_TOKEN,
+            MAX_PER_TOKEN,
             4,
             key="most",
             bind="query-params",
@@ -179,8 +207,8 @@ def _explain(lines: list[Lines], settings: Settings, *, n_qualifying: int) -> No
     n, threshold = sum(map(len, lines)), settings.threshold
     sides = ("left", "right") if settings.is_vertical else ("upper", "lower")
     at_rest = (
-        f", of which the {MOST_AT_REST:,} strongest are drawn until a token is highlighted"
-        if n > MOST_AT_REST
+        f", of which only the {MAX_AT_REST:,} strongest are drawn until you highlight a token"
+        if n > MAX_AT_REST
         else ""
     )
     caption(
@@ -201,7 +229,7 @@ def _explain(lines: list[Lines], settings: Settings, *, n_qualifying: int) -> No
 
 
 def _draw(view: View, heads: list[Head], lines: list[Lines], settings: Settings) -> None:
-    at_rest = dot_product.strongest(lines, MOST_AT_REST)
+    at_rest = dot_product.strongest(lines, MAX_AT_REST)
     _lines(
         key="lines",
         data={
@@ -216,19 +244,20 @@ def _draw(view: View, heads: list[Head], lines: list[Lines], settings: Settings)
             "stage": view.stage,
             "palettes": {name: asdict(theme) for name, theme in THEMES.items()},
             "ack": st.session_state.get("lines_seq", 0),
+            "origin": json.dumps(origin_of_page()),
         },
         on_pin_change=_on_pin,
     )
 
 
 def pack(lines: Lines) -> str:
-    """All queries, then all keys, then all weights × 65,535, as base64 of 16-bit numbers."""
-    numbers = np.concatenate([lines.queries, lines.keys, np.rint(lines.weights * 65535)])
+    """All queries, then all keys, then all weights in STEPS, as base64 of 16-bit numbers."""
+    numbers = np.concatenate([lines.queries, lines.keys, lines.weights.astype(np.float64) * STEPS])
     return base64.b64encode(numbers.astype("<u2").tobytes()).decode("ascii")
 
 
 def _pinned(view: View) -> dict[str, Any] | None:
-    """The token of the link and its side, highlighted while the user points at no other."""
+    """The token in the link and its side, highlighted unless the user points at another token."""
     if st.session_state.get("token") is None:
         return None
     return {"at": view.token, "side": st.session_state.get("side") or "query"}
@@ -246,9 +275,8 @@ def _on_pin() -> None:
     state["side"] = "key" if is_key else None
 
 
-def _rows(view: View, heads: list[Head], lines: list[Lines]) -> list[Row]:
+def _rows(tokens: Sequence[str], heads: list[Head], lines: list[Lines]) -> list[Row]:
     """A row for each line, the strongest first."""
-    tokens = view.trace.tokens
     rows = [
         (head.label, int(i), tokens[i], int(j), tokens[j], round(float(weight), 6))
         for head, of_head in zip(heads, lines, strict=True)

@@ -10,7 +10,7 @@ import { SvgPath, SvgPen } from "./svg.js";
 /** @typedef {CanvasRenderingContext2D | SvgPen} Pen */
 /** @typedef {{ palette: Palette, mono: string, sans: string }} Look colours and fonts */
 
-const STEPS = 10; // strengths; the lines of one head and one strength are one stroke, which is fast
+const STEPS = 10; // levels of strength; drawing all lines of a level in one stroke is fast
 const FAINTEST = 0.1;
 const WIDEST = 3; // pixels
 const LABEL_DISTANCE = 6; // pixels between the end of a line and its label

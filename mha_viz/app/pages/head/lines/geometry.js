@@ -1,13 +1,13 @@
 // @ts-check
-// Where everything lies in the drawing. Tokens follow one another along one direction, down the page
-// or across it. Across the other direction there are two sides: the token that looks, the query,
-// and the one that it looks at, the key.
+// The positions of everything in the drawing. The tokens run along one direction, down the page or
+// across it. In the other direction, there are two sides: the tokens that look (queries) and the
+// tokens that they look at (keys).
 
 /** @typedef {"query" | "key"} Side */
 /** @typedef {{ at: number, side: Side }} End a token on one of the sides */
 
 const GAP = 300; // pixels between the sides of the horizontal drawing
-const LONGEST = 960; // pixels of the vertical drawing, as long as each token has one of them
+const LONGEST = 960; // pixels of the vertical drawing, unless there are more tokens than pixels
 const NARROW = 480; // pixels of width below which the titles of the sides are short
 const LANES = 2.5; // pixels between the lines that several heads draw between the same tokens
 
@@ -16,9 +16,9 @@ export class Geometry {
    * @param {object} given
    * @param {number} given.width pixels of the drawing
    * @param {number} given.length tokens of the text
-   * @param {number} given.size pixels of the letters
+   * @param {number} given.size font size in pixels
    * @param {number} given.longest pixels of the longest label
-   * @param {boolean} given.vertical whether the tokens follow one another down the page
+   * @param {boolean} given.vertical whether the tokens run down the page
    */
   constructor({ width, length, size, longest, vertical }) {
     const narrow = width < NARROW;

@@ -5,7 +5,7 @@ import { unpack16 } from "../../../browser/packing.js";
 
 /** @import { End } from "./geometry.js" */
 
-const FULL = 65_535; // what a weight of 1 is sent as
+const STEPS = 64_000; // between 0 and 1; each multiple of 0.0005 begins a step
 
 export class HeadLines {
   /**
@@ -26,11 +26,11 @@ export class HeadLines {
 
   /** @param {number} line */
   weight(line) {
-    return this.packedWeights[line] / FULL;
+    return (this.packedWeights[line] + 0.5) / STEPS;
   }
 
   /**
-   * The numbers of the lines to draw: those of an end, or without one those drawn at rest.
+   * The indices of the lines to draw: those at an end or, without an end, those drawn at rest.
    * @param {End | null} end
    */
   *of(end) {

@@ -4,11 +4,11 @@
 /** @import { End } from "./geometry.js" */
 
 /**
- * The end that a key moves to; null for keys that move nowhere.
+ * The end that a key moves to; null for other keys.
  * @param {string} key
  * @param {End} from
  * @param {number} last position of the last token
- * @param {boolean} vertical whether the tokens follow one another down the page
+ * @param {boolean} vertical whether the tokens run down the page
  * @returns {End | null}
  */
 export function endAfterKey(key, { at, side }, last, vertical) {

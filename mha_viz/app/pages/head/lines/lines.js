@@ -1,13 +1,14 @@
 // @ts-check
-// Tokens at two sides, and lines between them for what heads look at. The lines of the token under
-// the pointer are highlighted at once, without the server. A pinned token goes to Python as one
-// state, "pin".
+// Tokens on two sides, with lines that show what heads look at. The lines of the token under the
+// pointer are highlighted at once, without the server. A pinned token goes to Python as one state,
+// "pin".
 
 import { schemeOf } from "../../../browser/colours.js";
 import { component } from "../../../browser/component.js";
 import { find, hostOf, saveAs, setVariables, themeVariable, withModifier } from "../../../browser/dom.js";
 import { headKey, parseHead } from "../../../browser/head_name.js";
 import { NextFrame } from "../../../browser/next_frame.js";
+import { withOrigin } from "../../../browser/origin.js";
 import { Outbox } from "../../../browser/outbox.js";
 import { shorten } from "../../../browser/token_label.js";
 import { HeadLines } from "./head_lines.js";
@@ -32,6 +33,7 @@ import { sentence } from "./sentence.js";
  * @property {boolean} stage
  * @property {Palettes} palettes
  * @property {number} ack
+ * @property {string} origin where the numbers come from, as JSON
  */
 
 const LABEL_LENGTH = 12;
@@ -204,7 +206,8 @@ class Lines {
   async save(format) {
     const file = await this.picture[format](this.highlighted);
     const heads = this.heads.map(({ name }) => headKey(parseHead(name)));
-    if (file) saveAs(file, `lines-${heads.join("-")}.${format}`);
+    const name = `lines-${heads.join("-")}.${format}`;
+    if (file) saveAs(await withOrigin(file, format, this.data.origin), name);
   }
 }
 

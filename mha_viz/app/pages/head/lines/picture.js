@@ -21,7 +21,7 @@ import { SvgPen } from "./svg.js";
  * @property {ShownHead[]} heads
  * @property {number} lanes heads of the legend, each with a lane of its own
  * @property {Look} look
- * @property {number} size pixels of the letters
+ * @property {number} size font size in pixels
  * @property {boolean} vertical
  */
 
