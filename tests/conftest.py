@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from support.models import byte_level_bpe, random_gpt2
 
@@ -13,10 +14,11 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 from support.browser import ARGS, chromium, served
 from tokenizers import Tokenizer
 from transformers.models.gpt2.modeling_gpt2 import GPT2LMHeadModel
+from xdist.scheduler.loadfile import LoadFileScheduling
 
 from mha_viz.checkpoints import load
 from mha_viz.model import Model
@@ -30,6 +32,27 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("project")
+expect.set_options(timeout=30_000)  # milliseconds
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests that need a browser."""
+    for item in items:
+        if "chrome" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.browser)
+
+
+class _ByFile(LoadFileScheduling):
+    """One process runs all tests of a file; the files in tests/browser share a process too."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file: str = super()._split_scope(nodeid)
+        return "tests/browser" if file.startswith("tests/browser/") else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
+    """How pytest-xdist divides the tests among its processes."""
+    return _ByFile(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -85,16 +108,18 @@ def bundled() -> Model:
     return load("bundled", device="cpu")
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where the app is served while the tests of a file run."""
+@pytest.fixture(scope="session")
+def address(chrome: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where the app is served to the browser."""
     with served(tmp_path_factory.mktemp("app") / "log") as found:
         yield found
 
 
 @pytest.fixture(scope="session")
 def chrome() -> Iterator[Browser]:
-    """The Chromium of this machine."""
+    """The Chromium of this machine; without one, the tests that need it are skipped."""
+    if chromium() is None and not os.environ.get("MHA_VIZ_NEED_BROWSER"):
+        pytest.skip("no Chromium on this machine (apt install chromium)")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=ARGS)
         yield browser

@@ -1,4 +1,4 @@
-"""The Head page as a script: what it says are the numbers of the head that the link names."""
+"""The Head page as a script: it shows the numbers of the head in the link."""
 
 import base64
 import csv
@@ -22,7 +22,7 @@ AT = "L3H0"  # of the bundled model; on the default text an induction head
 
 def unpacked(packed: str) -> list[tuple[int, int, float]]:
     numbers = np.frombuffer(base64.b64decode(packed), dtype="<u2").reshape(3, -1)
-    return [(int(i), int(j), float(w) / 65535) for i, j, w in numbers.T]
+    return [(int(i), int(j), (float(w) + 0.5) / 64000) for i, j, w in numbers.T]
 
 
 @pytest.fixture(autouse=True)
@@ -207,7 +207,7 @@ def test_a_threshold_that_no_weight_reaches_breaks_nothing() -> None:
 
 
 def test_too_many_lines_are_capped_with_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "MOST_LINES", 10)
+    monkeypatch.setattr(lines, "MAX_LINES", 10)
     test = page(look="Lines", at=AT, threshold="0.0", most="8")
     sent = component(test, "lines")
     assert sum(len(unpacked(head["lines"])) for head in sent["heads"]) == 10
@@ -217,14 +217,14 @@ def test_too_many_lines_are_capped_with_a_message(monkeypatch: pytest.MonkeyPatc
 def test_at_rest_only_the_strongest_lines_are_drawn_and_the_page_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lines, "MOST_AT_REST", 12)
+    monkeypatch.setattr(lines, "MAX_AT_REST", 12)
     test = page(look="Lines", at=AT, beside=["L0H1"])
     heads = component(test, "lines")["heads"]
     assert sum(head["at_rest"] for head in heads) == 12
     shown = [w for head in heads for *_, w in unpacked(head["lines"])[: head["at_rest"]]]
     hidden = [w for head in heads for *_, w in unpacked(head["lines"])[head["at_rest"] :]]
     assert min(shown) >= max(hidden)
-    assert "of which the 12 strongest are drawn until a token is highlighted" in html(test)
+    assert "of which only the 12 strongest are drawn until you highlight a token" in html(test)
 
 
 def test_the_table_has_the_weights_of_the_lines(bundled: Model) -> None:

@@ -1,8 +1,6 @@
-"""The Next token page as a script: what stands there is what the model says."""
+"""The Next token page as a script: it shows the model's predictions."""
 
 import base64
-import csv
-import io
 import math
 import re
 from collections.abc import Callable
@@ -10,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
+from support.exported import rows_of
 from support.script import ROOT, alts, button, figures, finished, html, opened, said
 
 from mha_viz.analysis.generation import Sampling
@@ -22,9 +21,6 @@ from mha_viz.analysis.predictions import (
     score_continuation,
 )
 from mha_viz.app.samples import DEFAULT
-from mha_viz.figures.candidates import candidates_figure
-from mha_viz.figures.theme import DARK, LIGHT
-from mha_viz.figures.token_grid import Grid, token_grid
 from mha_viz.model import Model
 
 LONG = "The king gave the princess a golden ring. " * 30
@@ -35,7 +31,7 @@ def page(**link: str) -> AppTest:
 
 
 def texts(chart: dict) -> list[list[str]]:
-    """What is written in the rows of a token grid, from the top."""
+    """The texts in the rows of a token grid, from the top."""
     written = next(trace for trace in chart["data"] if trace.get("mode") == "text")
     rows: dict[int, dict[int, str]] = {}
     for x, y, text in zip(written["x"], written["y"], written["text"], strict=True):
@@ -79,13 +75,13 @@ def test_the_sentence_under_the_lens_says_where_the_final_choice_is_on_top(
     told = re.sub("<[^>]*>", "", html(page(expects="Logit lens", token=str(position))))
     earlier = ["at the embedding", *(f"after L{i}" for i in range(len(says) - 1))]
     if not any(says[:-1]):
-        assert "No earlier layer has it on top." in told
+        assert "No earlier layer ranks it first." in told
     elif says[-2]:
         held = next(i for i in range(len(says)) if all(says[i:]))
-        assert f"The lens has it on top {earlier[held]} and in every later row." in told
+        assert f"The lens ranks it first {earlier[held]} and in every later row." in told
     else:
         did = ", ".join(name for name, said in zip(earlier, says[:-1], strict=False) if said)
-        assert f"The lens also has it on top {did}, but not {earlier[len(says) - 2]}." in told
+        assert f"The lens also ranks it first {did}, but not {earlier[len(says) - 2]}." in told
 
 
 # --- every position -------------------------------------------------------------------------------
@@ -104,7 +100,7 @@ def test_every_position_shows_the_prediction_and_the_actual_next_token(bundled: 
     assert rows[4] == [*(f"{rank:,}" for rank in found.ranks[:-1]), ""]
     assert rows[6][:-1] == [f"{loss:.2f}" for loss in found.losses[:-1]]
     loss = float(np.nanmean(found.losses))
-    assert f"<b>{loss:.3f}</b> nats per token over 16" in html(test)
+    assert f"<b>{loss:.3f}</b> nats per token over 16 tokens" in html(test)
     assert f"perplexity <b>{math.exp(loss):,.1f}</b>" in html(test)
 
 
@@ -208,6 +204,13 @@ def test_the_steps_are_those_of_the_model(bundled: Model) -> None:
     )
 
 
+def test_a_top_p_of_1_leaves_the_whole_vocabulary() -> None:
+    link = {"temperature": "1", "top_k": "0", "top_p": "1", "n_more": "1"}
+    test = page(expects="Generate", go_on="sample", **link)
+    summary = next(m.value for m in test.markdown if m.value.startswith("Position"))
+    assert "top-p, 4,096 candidates remained" in summary.replace("\\", "")
+
+
 def test_the_attention_of_a_step_is_that_of_the_selected_head(bundled: Model) -> None:
     ids = bundled.trace(DEFAULT).token_ids
     step = next(continue_text(bundled, ids, 1))
@@ -288,7 +291,7 @@ def test_tokens_of_a_long_text_that_are_not_drawn_are_reported() -> None:
 
 @pytest.fixture
 def files(monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[[], str]]:
-    """What the buttons of a page would save, by file name."""
+    """The contents of a page's download buttons, by file name."""
     found: dict[str, Callable[[], str]] = {}
 
     def button(
@@ -300,21 +303,17 @@ def files(monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[[], str]]:
     return found
 
 
-def read(made: Callable[[], str]) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(made(), newline="")))
-
-
 def test_the_downloads_hold_the_values_of_the_model(
     files: dict[str, Callable[[], str]], bundled: Model
 ) -> None:
     ids = bundled.trace(DEFAULT).token_ids
     found = join(list(predict(bundled, ids)))
     page()
-    rows = read(files["next_tokens.csv"])
+    rows = rows_of(files["next_tokens.csv"]())
     assert [float(row["loss"]) for row in rows[:-1]] == pytest.approx(found.losses[:-1], abs=1e-6)
     assert [float(row["p 10"]) for row in rows] == pytest.approx(found.probabilities[:, 9])
     page(expects="Logit lens")
-    rows = read(files["logit_lens.csv"])
+    rows = rows_of(files["logit_lens.csv"]())
     layers = list(lens(bundled, ids))
     assert [float(r["p 1"]) for r in rows if r["layer"] == "after L2"] == pytest.approx(
         layers[3].probabilities[:, 0]
@@ -322,37 +321,7 @@ def test_the_downloads_hold_the_values_of_the_model(
     assert len(rows) == 5 * 17
     page(expects="Generate", n_more="5", at="L1H3")
     made = list(continue_text(bundled, ids, 5))
-    rows = read(files["continuation.csv"])
+    rows = rows_of(files["continuation.csv"]())
     assert [int(r["id"]) for r in rows if r["taken"] == "1"] == [step.token for step in made]
-    row = list(map(float, list(read(files["attention_L1H3.csv"])[4].values())[1:]))
+    row = list(map(float, list(rows_of(files["attention_L1H3.csv"]())[4].values())[1:]))
     assert row == pytest.approx(attention_row(bundled, made[4], 1, 3))
-
-
-# --- the pictures ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_tokens_in_the_grid_are_plain_text_in_a_legible_colour(theme) -> None:  # type: ignore[no-untyped-def]
-    grid = Grid(
-        columns=["<b>", "$a$"],
-        rows=["1"],
-        tokens=[["<i>&", "x"]],
-        probabilities=np.array([[0.001, 0.999]], dtype=np.float32),
-        hovers=[[["<i>", "$"], ["y"]]],
-        outlined=np.array([[False, True]]),
-        notes=[("follows", ["<u>", "?"])],
-        selected=1,
-    )
-    figure = token_grid(grid, theme)
-    cells, _, written = figure.data
-    assert list(written.text) == ["&lt;i&gt;&amp;", "x", "&lt;u&gt;", "?"]
-    assert cells.hovertext[0][0] == "&lt;i&gt;<br>&#36;"
-    assert figure.layout.xaxis.ticktext[0] == "&lt;b&gt;<br>0"
-    assert theme.query in figure.layout.xaxis.ticktext[1]
-    assert list(written.textfont.color[:2]) == [theme.ink, theme.ink_on_strong]
-
-
-def test_a_filtered_candidate_is_marked() -> None:
-    figure = candidates_figure(["a", "b"], [0.6, 0.4], [1.0, 0.0], 0, LIGHT)
-    assert list(figure.data[1].text) == ["1.00", "filtered out"]
-    assert len(candidates_figure(["a"], [0.6], None, 0, LIGHT).data) == 1

@@ -1,32 +1,23 @@
-"""The Training page as a script: its link, a whole training, its texts, and the one download."""
+"""The Training page as a script: its link, a full training run, its texts, and the one download."""
 
-import csv
-import io
 import math
-import socket
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 from support import script
+from support.patience import until
 from support.script import ROOT, html, opened, said
 
-from mha_viz.app.pages.training import summaries, texts
+from mha_viz.app.pages.training import reproduction, texts
 from mha_viz.app.pages.training.plan import Plan
+from mha_viz.app.pages.training.texts import TrainingText
 from mha_viz.app.work import jobs
 from mha_viz.app.work.progress import ResultSlot
-from mha_viz.errors import SourceError, TextError
-from mha_viz.export import table_csv
+from mha_viz.errors import SourceError
+from mha_viz.figures.loss_curves import LossCurve
 from mha_viz.lessons.char_model import MIN_CHARACTERS, Settings, train
-
-TEXT = texts.TrainingText("a text", "so it goes. " * 200, 8)
 
 
 @pytest.fixture(autouse=True)
@@ -59,10 +50,7 @@ def press(test: AppTest, name: str) -> AppTest:
 
 def finished(test: AppTest) -> AppTest:
     job = test.session_state["job training"]
-    end = time.monotonic() + 60
-    while job.active:
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    until(lambda: not job.active)
     return test.run()
 
 
@@ -133,8 +121,7 @@ def test_several_seeds_give_a_mean_and_a_range() -> None:
 def test_stop_keeps_the_results_and_start_begins_again() -> None:
     test = press(page(train_steps="50000"), "start")
     job = test.session_state["job training"]
-    while len(job.results) < 6:
-        time.sleep(0.01)
+    until(lambda: len(job.results) >= 6)
     test = press(test, "stop")
     assert job.state == "stopped"
     held = test.session_state["job training"].results
@@ -151,8 +138,7 @@ def test_stop_keeps_the_results_and_start_begins_again() -> None:
 def test_pause_and_resume() -> None:
     test = press(page(train_steps="50000"), "start")
     job = test.session_state["job training"]
-    while not job.results:
-        time.sleep(0.01)
+    until(lambda: job.results)
     test = press(test, "pause")
     assert job.state == "paused"
     assert "Paused" in "".join(bar.proto.text for bar in test.get("progress"))
@@ -172,12 +158,63 @@ def test_results_and_settings_stay_across_pages() -> None:
     assert test.number_input(key="train_steps").value == 50
 
 
+def test_changed_settings_mark_the_results_as_old() -> None:
+    test = finished(press(page(train_steps="50"), "start"))
+    assert "results below are old" not in words(test)
+    test = test.selectbox(key="train_heads_b").set_value(8).run()
+    shown = words(test)
+    assert "results below are old" in shown
+    assert "1 head × 32 versus 4 heads × 8, seed 0, 50 steps" in shown
+    test = finished(press(test, "start"))
+    assert "results below are old" not in words(test)
+    test = test.number_input(key="train_steps").set_value(60).run()
+    assert "results below are old" in words(test)
+    test = test.number_input(key="train_steps").set_value(50).run()
+    assert "results below are old" not in words(test)
+
+
+def test_before_the_first_run_nothing_is_old() -> None:
+    test = page(train_steps="50")
+    test = test.selectbox(key="train_heads_b").set_value(8).run()
+    assert "results below are old" not in words(test)
+
+
+def test_the_page_says_what_it_reproduces_and_that_a_run_on_another_text_does_not() -> None:
+    test = page()
+    rows = test.dataframe[0].value
+    plain = ["1 head × 32", "4 heads × 8"]
+    assert list(rows["Model"]) == [*plain, *(f"{name}, W_O" for name in plain)]
+    assert list(rows["Published"]) == ["2.40", "2.29", "", ""]
+    everything = " ".join([words(test), *(m.value for m in test.markdown)])
+    assert "Losses on another text cannot be compared" in everything
+
+
+@pytest.mark.parametrize("text", [reproduction.TEXT, "my text"])
+@pytest.mark.parametrize("W_O", [False, True])
+@pytest.mark.parametrize("step", [5_000, 4_900])
+def test_only_a_finished_run_of_the_published_settings_is_compared(
+    text: str, W_O: bool, step: int
+) -> None:
+    models = tuple(Settings(H, projection=W_O) for H in (1, 4))
+    plan = Plan(models, 1, TrainingText(text, "", 65))
+    curves = [
+        LossCurve(name, np.array([0, step]), np.zeros((1, 2)), np.array([[4.2, loss]]))
+        for name, loss in (("a", 2.397), ("b", 2.31))
+    ]
+    said = reproduction.nearness(plan, curves)
+    if text == reproduction.TEXT and not W_O and step == 5_000:
+        assert "1 head × 32 reached 2.397, −0.003 from the published 2.40" in said
+        assert "4 heads × 8 reached 2.310, +0.020 from the published 2.29" in said
+    else:
+        assert said.startswith("To compare, train one head and four heads")
+
+
 def test_a_full_queue_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "background", jobs.Queue(workers=0, most_waiting=0))
     test = press(page(), "start")
     assert not test.exception
     assert "already waiting" in words(test)
-    assert "Start trains both" in words(test)
+    assert "Click Start to train both models" in words(test)
 
 
 @pytest.mark.parametrize(
@@ -218,107 +255,6 @@ def test_a_removed_file_is_forgotten() -> None:
     assert test.button(key="train_start").disabled
 
 
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
-        ("naïve\n".encode(), ("naïve\n", "utf-8-sig")),
-        ("naïve".encode("utf-8-sig"), ("naïve", "utf-8-sig")),
-        ("naïve 🙂".encode("utf-16"), ("naïve 🙂", "utf-16")),
-        ("naïve".encode("cp1252"), ("naïve", "cp1252")),
-        (b"a\r\nb\rc", ("a\nb\nc", "utf-8-sig")),
-    ],
-)
-def test_a_file_is_read_in_its_encoding(data: bytes, expected: tuple[str, str]) -> None:
-    assert texts.decode(data) == expected
-
-
-@pytest.mark.parametrize("data", [b"\x89PNG\r\n\0\0", b"\xff\xfea", b"\x81\x8d\xff"])
-def test_a_file_that_is_not_text_is_rejected(data: bytes) -> None:
-    with pytest.raises(TextError, match="not plain text"):
-        texts.decode(data)
-
-
-@dataclass
-class Answer:
-    """The reply of a server on this machine."""
-
-    body: bytes = b""
-    status: int = 200
-    pause: float = 0.0  # before each byte
-
-    @contextmanager
-    def served(self) -> Iterator[str]:
-        answer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                self.send_response(answer.status)
-                self.end_headers()
-                step = 1 if answer.pause else len(answer.body) or 1
-                for i in range(0, len(answer.body), step):
-                    time.sleep(answer.pause)
-                    try:
-                        self.wfile.write(answer.body[i : i + step])
-                        self.wfile.flush()
-                    except OSError:
-                        return
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-            thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-            thread.start()
-            try:
-                yield f"http://127.0.0.1:{server.server_port}/input.txt"
-            finally:
-                server.shutdown()
-                thread.join()
-
-
-def test_the_whole_text_is_downloaded() -> None:
-    text = "First Citizen:\n" * 500
-    with Answer(text.encode()).served() as url:
-        assert texts.download(url, len(text)) == text
-
-
-@pytest.mark.parametrize(
-    ("answer", "said"),
-    [
-        (Answer(b"<html>log in</html>"), "19 bytes instead of 7,500"),
-        (Answer(b"x" * 9_000), "more than 7,500 bytes"),
-        (Answer(b"", status=404), "404"),
-        (Answer(b"", status=503), "503"),
-    ],
-)
-def test_any_other_reply_is_rejected(answer: Answer, said: str) -> None:
-    with answer.served() as url, pytest.raises(SourceError, match=said):
-        texts.download(url, 7_500)
-
-
-def test_a_server_that_is_too_slow_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(texts, "DEADLINE", 0.2)
-    with (
-        Answer(b"x" * 100, pause=0.05).served() as url,
-        pytest.raises(SourceError, match="not finished"),
-    ):
-        texts.download(url, 100)
-
-
-def test_a_server_that_is_silent_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(texts, "SILENCE", 0.1)
-    with Answer(b"x", pause=1.0).served() as url, pytest.raises(SourceError, match="timed out"):
-        texts.download(url, 1)
-
-
-def test_without_a_network_the_message_offers_another_text() -> None:
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))
-        port = nobody.getsockname()[1]
-    with pytest.raises(SourceError, match="train on another text"):
-        texts.download(f"http://127.0.0.1:{port}/input.txt", 1)
-
-
 def test_shakespeare_is_downloaded_on_request_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
     downloads: list[int] = []
 
@@ -352,40 +288,3 @@ def test_a_failed_download_is_reported_and_can_be_tried_again(
     assert not test.exception
     assert "did not send the text" in words(test)
     assert test.button(key="fetch_shakespeare")
-
-
-def test_the_file_of_losses_holds_every_report() -> None:
-    plan = Plan((Settings(1, steps=50), Settings(4, steps=50)), 2, TEXT)
-    reports = [(i, r) for i, s in enumerate(plan.settings) for r in train(s, TEXT.content)]
-    rows = summaries.loss_rows(plan, reports)
-    read = list(csv.DictReader(io.StringIO(table_csv(summaries.LOSS_HEADER, rows))))
-    assert [(r["heads"], r["seed"], r["step"]) for r in read] == [
-        (heads, seed, step) for heads in "14" for seed in "01" for step in ("0", "50")
-    ]
-    assert float(read[1]["validation loss"]) == reports[1][1].validation_loss
-    assert read[0]["training loss"] == ""
-
-
-def test_the_patterns_are_those_of_the_first_seed() -> None:
-    plan = Plan((Settings(1, steps=50), Settings(4, steps=50)), 2, TEXT)
-    reports = [(i, r) for i, s in enumerate(plan.settings) for r in train(s, TEXT.content)]
-    step, found = summaries.patterns(plan, reports)
-    assert step == 50
-    rows = summaries.weight_rows(found, "so it go")
-    assert len(rows) == (1 + 4) * 36
-    assert rows[-1] == ["4 heads × 8", 3, 7, "o", 7, "o", float(found[1][1][3, 7, 7])]
-    assert [name for name, _ in found] == ["1 head × 32", "4 heads × 8"]
-    for (_, pattern), model in zip(found, plan.models, strict=True):
-        *_, last = train(model, TEXT.content)
-        np.testing.assert_array_equal(pattern, last.pattern)
-
-
-def test_each_model_keeps_its_losses_while_others_are_still_missing() -> None:
-    plan = Plan((Settings(1, steps=50), Settings(4, steps=50)), 1, TEXT)
-    begun = next(train(plan.settings[0], TEXT.content))
-    one, four = summaries.loss_curves(plan, [(0, begun)])
-    assert one.last == (0, pytest.approx(begun.validation_loss, abs=1e-6))
-    assert math.isnan(four.last[1])
-    step, (_, *rows) = summaries.loss_table(plan, [one, four])
-    assert step == 0
-    assert [row[0] for row in rows] == ["1 head × 32"]

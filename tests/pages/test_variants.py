@@ -3,6 +3,7 @@
 import base64
 import json
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,24 +14,41 @@ import streamlit as st
 import torch
 from streamlit.testing.v1 import AppTest
 from support.models import everything
+from support.patience import PATIENCE
 from support.script import ROOT, finished, html, opened, said
 from torch.nn import functional as F
 
 from mha_viz import checkpoints
 from mha_viz.analysis.reference_texts import evaluation_texts
-from mha_viz.app.pages.variants import PARTS, grouped_query, kv_cache, loss_by_groups, masks
+from mha_viz.app.pages.variants import (
+    PARTS,
+    attention_times,
+    cache_contents,
+    decoding,
+    grouped_query,
+    kv_cache,
+    loss_by_groups,
+    masks,
+    memory_traffic,
+    recovery,
+)
 from mha_viz.app.widgets import stepper
 from mha_viz.app.widgets.reference_text import Reference
 from mha_viz.app.work import jobs, progress
 from mha_viz.app.work.progress import Reporter
 from mha_viz.attention import MultiHeadAttention, causal_mask
+from mha_viz.figures.text import format_bytes
 from mha_viz.lessons.counting import GPT2_SIZES, KNOWN_MODELS
+from mha_viz.lessons.flash import fitting_block
 from mha_viz.lessons.grouped_query import grouped_gpt2
+from mha_viz.lessons.kernel_times import PartTimes
+from mha_viz.lessons.race import Spread
+from mha_viz.lessons.recovery import Recovery, read_recoveries
 from mha_viz.model import Model
 from mha_viz.pruning.surgery import pruned_model
 
 GQA = "Grouped-query attention"
-FIGURES = {GQA: 2, "KV cache": 3, "FlashAttention": 3, "Masks": 2}
+FIGURES = {GQA: 6, "KV cache": 4, "FlashAttention": 4, "Masks": 2}
 
 
 @pytest.fixture(autouse=True)
@@ -38,9 +56,15 @@ def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(jobs, "background", jobs.Queue())
     monkeypatch.setattr(kv_cache, "ENOUGH_SECONDS", 0.0)  # times are measured once
-    loss_by_groups._measured.clear()
     yield
+    jobs.stop_all(patience=PATIENCE)  # what a page started takes no time from the next test
     st.cache_data.clear()
+
+
+@pytest.fixture
+def _nothing_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forgets the losses that other tests measured."""
+    monkeypatch.setattr(loss_by_groups, "_measured", OrderedDict())
 
 
 def page(part: str, **link: str) -> AppTest:
@@ -164,25 +188,30 @@ def test_the_losses_are_those_of_the_pooled_models(bundled: Model) -> None:
     assert "without further training" in words(test)
 
 
-def test_a_measured_loss_is_there_for_the_next_user(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_measured_loss_is_shared_with_the_next_user(monkeypatch: pytest.MonkeyPatch) -> None:
     finished(page(GQA))
-    monkeypatch.setattr(loss_by_groups, "_loss", lambda *_: pytest.fail("measured again"))
+    monkeypatch.setattr(loss_by_groups, "loss_with", lambda *_: pytest.fail("measured again"))
     monkeypatch.setattr(grouped_query, "MULTIPLY_ADDS", 0.0)
     again = page(GQA)
-    assert not [button for button in again.button if button.label in ("Stop", "Measure")]
+    keys = [str(button.key) for button in again.button]
+    assert not [key for key in keys if key.startswith(("stop loss", "start loss"))]
     assert len(figure(again, "loss_by_G")["data"][0]["y"]) == 4
 
 
+@pytest.mark.usefixtures("_nothing_measured")
 def test_a_long_measurement_waits_for_a_click(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grouped_query, "MULTIPLY_ADDS", 0.0)
     test = page(GQA)
-    (button,) = [button for button in test.button if button.label == "Measure"]
+    (button,) = [b for b in test.button if str(b.key).startswith("start loss")]
+    assert button.label == "Measure"
     assert figure(test, "loss_by_G")["data"][0]["y"] == []
     assert "4 values of G on 3,170 tokens" in words(test)
+    monkeypatch.setattr(loss_by_groups, "loss_with", lambda _, __, G, ___: float(G))
     test = finished(button.click().run())
     assert len(figure(test, "loss_by_G")["data"][0]["y"]) == 4
 
 
+@pytest.mark.usefixtures("_nothing_measured")
 def test_a_stopped_measurement_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     def slow(_: Any, __: Any, G: int, report: Reporter) -> float:
         while G < 6:
@@ -190,7 +219,7 @@ def test_a_stopped_measurement_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch
             time.sleep(0.01)
         return 1.0
 
-    monkeypatch.setattr(loss_by_groups, "_loss", slow)
+    monkeypatch.setattr(loss_by_groups, "loss_with", slow)
     test = page(GQA)
     (stop,) = [button for button in test.button if button.label == "Stop"]
     test = finished(stop.click().run())
@@ -233,8 +262,95 @@ def test_an_uploaded_text_is_measured_chunk_by_chunk(bundled: Model) -> None:
 def test_a_text_beyond_the_limit_is_truncated_with_a_message(tiny: Model) -> None:
     text = Reference("a text", ("a",), ("a" * 20_000,))
     token_ids, message = grouped_query._evaluation_chunks("tiny", text, _model=tiny)
-    assert sum(map(len, token_ids)) <= grouped_query.MOST_TOKENS
+    assert sum(map(len, token_ids)) <= grouped_query.MAX_TOKENS
     assert message == ("a text has 20,000 tokens for evaluation; only the first 8,192 are used.")
+
+
+def test_a_card_for_each_g_shows_its_cache_its_layer_and_its_losses(bundled: Model) -> None:
+    test = finished(page(GQA))
+    shown = words(test)
+    runs = {run.n_kv_heads: run for run in read_recoveries(recovery.STORED)}
+    drawn = dict(zip((6, 3, 2, 1), figure(test, "loss_by_G")["data"][0]["y"], strict=True))
+    for G in (6, 3, 2, 1):
+        few = grouped_gpt2(bundled.network, G)
+        layer = sum(w.numel() for w in few.blocks[0].attn.parameters())
+        assert f"layer <b>{layer:,}</b>" in shown
+        assert f"cache per token <b>{G} KiB</b>" in shown
+        # The stored runs begin at the loss that the page measures.
+        assert runs[G].converted == pytest.approx(drawn[G], abs=2e-3)
+        if G != 6:
+            losses = f"<b>{drawn[G]:.2f}</b> → trained further <b>{runs[G].trained_on:.2f}</b>"
+            assert losses in shown
+    assert f"takes its loss from {drawn[6]:.2f} to {drawn[2]:.2f}" in shown
+    assert f"bring it to {runs[2].trained_on:.2f}" in shown
+
+
+def test_the_sentence_on_recovery_is_that_of_its_curves() -> None:
+    runs = read_recoveries(recovery.STORED)
+    own = next(run for run in runs if run.n_kv_heads == 6)
+    text = recovery.share_sentence(runs)
+    for run in runs:
+        if run is not own:
+            cost, left = run.converted - own.converted, run.trained_on - own.converted
+            assert f"{1 - left / cost:.0%}" in text
+    assert ("rises" in text) == (own.trained_on > own.converted)
+    falling = [Recovery(2, (5.0, 4.0)), Recovery(1, (6.0, 4.5))]
+    assert "falls from 5.00 to 4.00" in recovery.share_sentence(falling)
+    assert "**150%**" in recovery.share_sentence(falling)
+
+
+def test_another_model_has_no_stored_curves_and_says_so(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "QUICK", PATIENCE)  # AppTest cannot rerun with a typed folder
+    test = page(GQA, model=str(small), text="the cat")
+    assert not [button for button in test.button if button.label == "Stop"]
+    assert "Only the bundled model has stored curves" in words(test)
+    assert "trained further" not in words(test).split("Recovery")[0]
+    assert not [button for button in test.button if button.label.startswith("Train")]
+
+
+def test_a_live_run_is_trained_after_a_click_and_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recovery, "LIVE_STEPS", 5)
+    monkeypatch.setattr(recovery, "held_out_loss", lambda network, chunks: 6.543)
+    monkeypatch.setattr(recovery.TrainingOn, "advance", lambda run: 0.0)
+    test = finished(page(GQA))
+    (button,) = [button for button in test.button if button.label == "Train G = 2 for 5 steps"]
+    test = finished(button.click().run())
+    assert not test.exception
+    kept = next(r for r in read_recoveries(recovery.STORED) if r.n_kv_heads == 2).losses[1]
+    assert f"is at 6.543 after 5 steps; the stored one was at {kept:.3f}" in words(test)
+    live = figure(test, "recovery")["data"][-1]
+    assert live["customdata"] == [0, 5]
+    assert live["y"] == [6.543, 6.543]
+
+
+def test_decoding_is_timed_after_a_click(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("REPEATS", 2), ("N_NEW", 2), ("CONTEXT", 8)):
+        monkeypatch.setattr(decoding, name, value)
+    test = finished(page(GQA))
+    button = next(b for b in test.button if b.key and b.key.startswith("start decoding"))
+    test = finished(button.click().run())
+    assert not test.exception
+    table = next(frame.value for frame in test.dataframe if "tokens per second" in frame.value)
+    assert list(table["G"]) == [6, 2, 1]
+    assert (table["from"] <= table["tokens per second"]).all()
+    assert (table["tokens per second"] <= table["to"]).all()
+    assert "G = 1 decodes **" in words(test)
+
+
+@pytest.mark.parametrize(
+    ("most", "least", "said"),
+    [
+        ([10.0, 11.0], [20.0, 22.0], "**2.00×** as fast as G = 6 (medians); the ranges do not"),
+        ([10.0, 30.0], [20.0, 40.0], "the ranges overlap"),
+        ([20.0, 22.0], [10.0, 11.0], "**0.50×** as fast as G = 6 (medians); the ranges do not"),
+    ],
+)
+def test_speeds_are_compared_with_their_spread(
+    most: list[float], least: list[float], said: str
+) -> None:
+    assert said in decoding.comparison({6: most, 3: [1.0], 1: least})
 
 
 # --- the cache ------------------------------------------------------------------------------------
@@ -293,6 +409,54 @@ def test_the_steps_go_on_and_back_within_their_limits() -> None:
     assert test.slider(key="made").value == 2
 
 
+@pytest.mark.parametrize("G", [6, 2, 1])
+@pytest.mark.parametrize("text", ["The king", "The king gave the princess a ring. The king gave"])
+def test_the_cells_show_the_weights_of_the_selected_head(bundled: Model, G: int, text: str) -> None:
+    test = page("KV cache", text=text, new="5", made="3", at="L2H4", cache_G=str(G))
+    assert not test.exception
+    drawn = figure(test, "cache_contents")
+    keys, _, others, empty = drawn["data"]
+    few = cache_contents.with_groups(bundled, G)
+    ids = bundled.encode(text)[0]
+    n_written = len(ids) + 2
+    with torch.inference_mode():
+        for _ in range(5):
+            ids = [*ids, int(few.network(torch.tensor([ids]))[0, -1].argmax())]
+    pattern = few.trace_ids(ids).pattern(2, 4)
+    expected = [f"{w:.2f}".removeprefix("0") if w >= 0.005 else "" for w in pattern[n_written - 1]]
+    assert keys["text"] == expected[:n_written]
+    assert len(numbers(others["x"])) == 2 * (G - 1) * n_written
+    assert len(numbers(empty["x"])) == 2 * G * (len(ids) - n_written)
+    shown = words(test)
+    assert f"This step writes {2 * G} cells in this layer" in shown
+    assert f"none of the other {2 * G * (n_written - 1)} again" in shown
+    kept = few.network.empty_cache()
+    with torch.inference_mode():
+        few.network(torch.tensor([ids[:n_written]]), cache=kept)
+    total = sum(layer.n_bytes for layer in kept)
+    assert f"<dt>G = {G} ←</dt><dd>{format_bytes(total)}</dd>" in shown
+    if G == 2:
+        assert "q3 and q5 read the same cells as q4" in shown
+    if G == 6:
+        assert "No other query head reads the cells of q4" in shown
+
+
+def test_a_long_text_draws_the_newest_positions_and_some_empty_ones() -> None:
+    for written in (1, 20, 24, 60, 100):
+        shown = cache_contents.drawn_positions(100, written)
+        assert len(shown) == cache_contents.MAX_DRAWN
+        assert written - 1 in shown
+    assert cache_contents.drawn_positions(10, 3) == range(10)
+
+
+def test_the_group_of_the_selected_head_is_among_those_drawn() -> None:
+    for head in range(25):
+        groups = cache_contents.drawn_groups(25, range(25), head)
+        assert len(groups) == cache_contents.MAX_GROUPS
+        assert any(head in group.readers for group in groups)
+    assert [g.readers for g in cache_contents.drawn_groups(2, [0, 2, 3, 5], 3)] == [[0, 2], [3, 5]]
+
+
 def test_playing_moves_on_by_itself_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stepper, "TICK", 0.0)
     test = page("KV cache", new="4", text="The king")
@@ -321,6 +485,11 @@ def test_long_generation_waits_for_a_click(monkeypatch: pytest.MonkeyPatch) -> N
     assert "are the same" in words(button.click().run())
 
 
+def written_bytes(text: str) -> float:
+    number, unit = text.replace(",", "").split()
+    return float(number) * {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}[unit]
+
+
 def test_each_known_model_has_its_cache_and_its_source() -> None:
     test = page("KV cache", cache_of="full context")
     table = test.dataframe[0].value
@@ -328,10 +497,19 @@ def test_each_known_model_has_its_cache_and_its_source() -> None:
     for size in (*GPT2_SIZES, *KNOWN_MODELS):
         (row,) = table[table["Model"] == size.name].to_dict("records")
         assert f"{size.name}: {size.source}" in sources
-        assert (row["H"], row["G"]) == (size.n_heads, size.n_kv_heads)
+        sizes = (size.n_layers, size.n_heads, size.n_kv_heads, size.d_head, size.n_positions)
+        assert tuple(row[name] for name in ("L", "H", "G", "d_h", "Context")) == sizes
+        assert row["Window"] == (f"{size.window:,}" if size.window else "")
+        # The formula beside the table, with the columns of the table: 2 L G d_h T b.
+        T = min(row["Context"], int(row["Window"].replace(",", "") or row["Context"]))
+        n_bytes = 2 * row["L"] * row["d_h"] * T * 2
+        groups = max(n for n in range(1, 9) if row["H"] % n == 0)
+        columns = {"Own, full context": row["G"], "MHA": row["H"], "GQA": groups, "MQA": 1}
+        for name, G in columns.items():
+            assert written_bytes(row[name]) == pytest.approx(G * n_bytes, rel=5e-3)
     (llama,) = table[table["Model"] == "Llama 2 70B"].to_dict("records")
     # 80 layers, 2 x 8 x 128 values of 2 bytes, 4,096 tokens: 1.25 GiB; 64 heads: eight times that.
-    assert llama["Own, full context"] == "1.2 GiB"
+    assert llama["Own, full context"] == "1.25 GiB"
     assert llama["MHA"] == "10 GiB"
 
 
@@ -350,6 +528,54 @@ def test_the_memory_is_drawn_with_its_two_slopes() -> None:
     assert lines["slope of T"][-1] / lines["slope of T"][0] == 32
 
 
+@pytest.mark.parametrize(("H", "d_h"), [(6, 32), (12, 64), (1, 128), (2, 4096)])
+def test_the_bytes_moved_are_stated_as_they_are_counted(H: int, d_h: int) -> None:
+    block = fitting_block(memory_traffic.FAST_BYTES, d_h)
+    rows = memory_traffic.traffic(H, d_h, block)
+    T, explicit, tiled = rows[-1]
+    text = memory_traffic.traffic_sentence(rows)
+    assert f"{format_bytes(explicit)} and tiles {format_bytes(tiled)}" in text
+    assert ("tiles move" in text) == (tiled < explicit)
+    assert f"**{max(explicit, tiled) / min(explicit, tiled):.1f}×** less" in text
+    assert explicit == H * 4 * (T * T + T * d_h) * 2
+
+
+def test_the_bytes_drawn_are_those_of_the_model(bundled: Model) -> None:
+    config = bundled.config
+    lines = {line["name"]: line for line in figure(page("FlashAttention"), "bytes_moved")["data"]}
+    block = fitting_block(memory_traffic.FAST_BYTES, config.d_head)
+    rows = memory_traffic.traffic(config.n_heads, config.d_head, block)
+    np.testing.assert_array_equal(numbers(lines["explicit"]["y"]), [row[1] for row in rows])
+    np.testing.assert_array_equal(numbers(lines["tiles"]["y"]), [row[2] for row in rows])
+
+
+def test_attention_is_timed_after_a_click(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attention_times, "LENGTHS", (8, 16))
+    test = page("FlashAttention")
+    (button,) = [b for b in test.button if str(b.key).startswith("start attention times")]
+    test = finished(button.click().run())
+    assert not test.exception
+    assert "At T = 16 explicit attention takes" in words(test)
+    assert [line["name"] for line in figure(test, "attention_times")["data"]] == [
+        "explicit", "fused kernel"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("explicit", "fused", "said"),
+    [
+        ((4, 4, 5), (2, 1, 3), "the fused kernel is **2.0×** faster"),
+        ((2, 1, 3), (4, 4, 5), "explicit attention is **2.0×** faster"),
+        ((2, 1, 3), (3, 2, 4), "the ranges overlap"),
+    ],
+)
+def test_times_are_compared_with_their_spread(
+    explicit: tuple[float, ...], fused: tuple[float, ...], said: str
+) -> None:
+    times = [PartTimes(8, Spread(1, 1, 1), Spread(*explicit), Spread(*fused))]
+    assert said in attention_times.times_sentence(times)
+
+
 def test_the_last_tile_equals_explicit_attention() -> None:
     test = page("FlashAttention", block="8", tile="6")
     assert "Tile 6 of 6" in words(test)
@@ -359,7 +585,7 @@ def test_the_last_tile_equals_explicit_attention() -> None:
     assert numbers(running[-1]["x"]).max() < 1e-5
 
 
-def test_a_tile_knows_only_the_keys_so_far(bundled: Model) -> None:
+def test_a_tile_depends_only_on_the_keys_so_far(bundled: Model) -> None:
     text = "The cat sat on the mat. The cat sat"
     trace = bundled.trace(text)
     test = page("FlashAttention", block="4", tile="2", text=text, at="L0H3")

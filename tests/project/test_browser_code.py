@@ -22,7 +22,7 @@ def run(command: list[str]) -> None:
 
 @pytest.fixture(scope="module")
 def npm() -> str:
-    """npm, with the packages of package-lock.json installed as they are pinned."""
+    """npm, with the pinned packages of package-lock.json installed."""
     npm = program("npm")
     lock, installed = ROOT / "package-lock.json", ROOT / "node_modules" / ".package-lock.json"
     if installed.exists() and installed.stat().st_mtime >= lock.stat().st_mtime:

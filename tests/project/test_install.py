@@ -21,7 +21,7 @@ import mha_viz
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ("app.py", "pages", "assets", ".streamlit")  # beside the package; inside it in a wheel
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-# The environment that the tests run in lends its packages, the checkout stays closed.
+# The tests' environment provides the packages, but the checkout cannot be read.
 LENT = [place for place in sys.path if Path(place).name in ("site-packages", "dist-packages")]
 OPEN = tuple({sys.prefix, sys.base_prefix, *LENT})
 CLOSED = f"""
@@ -72,7 +72,7 @@ def test_the_build_backend_is_the_one_that_is_pinned() -> None:
     assert backend.specifier.contains(pins("requirements-dev.txt")[backend.name])
 
 
-def test_the_changelog_knows_the_version() -> None:
+def test_the_changelog_has_the_version() -> None:
     assert f"\n## {mha_viz.__version__} " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
@@ -120,7 +120,7 @@ def pip(*arguments: str) -> None:
 
 
 def alone(home: Path) -> dict[str, str]:
-    """The environment of a visitor who has no checkout, and settings of their own at home."""
+    """The environment of a user without a checkout, who has Streamlit settings at home."""
     left_out = ("PYTHON", "STREAMLIT_", "VIRTUAL_ENV", "PYTEST_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     return {**kept, "HOME": str(home), "USERPROFILE": str(home)}
@@ -144,7 +144,7 @@ def test_the_wheel_holds_every_file_of_the_app(tree: Path, wheel: Path) -> None:
     }
 
 
-def test_what_is_installed_needs_no_checkout(venv: Path, tmp_path: Path) -> None:
+def test_the_installation_needs_no_checkout(venv: Path, tmp_path: Path) -> None:
     code = (
         "import importlib.util, json, mha_viz, mha_viz.assets as assets\n"
         "from importlib.metadata import version\n"
@@ -165,7 +165,7 @@ def test_what_is_installed_needs_no_checkout(venv: Path, tmp_path: Path) -> None
     assert no_pages
 
 
-def test_the_checkout_is_closed_to_what_is_installed(venv: Path, tmp_path: Path) -> None:
+def test_the_installation_cannot_read_the_checkout(venv: Path, tmp_path: Path) -> None:
     code = f"open({str(ROOT / 'app.py')!r})"
     done = subprocess.run(
         [venv / "bin" / "python", "-c", code],
@@ -190,7 +190,7 @@ def test_the_command_starts_the_app_from_an_empty_folder(
         assert settings["allowedOrigins"] == []  # the project's settings hold, not those at home
         assert f"URL: {address}" in (tmp_path / "log").read_text(encoding="utf-8")
         if chromium() or os.environ.get("MHA_VIZ_NEED_BROWSER"):
-            tab = Tab(request.getfixturevalue("chrome"), address).open("")
+            tab = Tab(request.getfixturevalue("chrome").new_page(), address).open()
             assert tab.page.title() == "GPT-2 attention"
             assert tab.problems == []
         else:

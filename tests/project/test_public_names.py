@@ -10,7 +10,7 @@ import pytest
 
 from mha_viz.model import Model
 
-# Arguments in their order; those after * are given by name. New ones may follow, none may go.
+# Arguments in order; those after * are keyword-only. New ones may be added, none may be removed.
 CALLS = {
     "mha_viz.checkpoints.load": "source * device dtype tokenizer allow_pickle on_progress",
     "mha_viz.attention.MultiHeadAttention": (
@@ -35,7 +35,7 @@ MOVED = re.findall(r"^ *\| `(mha_viz[\w.]+)` \| `(mha_viz[\w.]+)` \|$", CHANGELO
 
 
 @pytest.mark.parametrize(("name", "arguments"), CALLS.items(), ids=CALLS)
-def test_a_public_name_imports_and_takes_what_it_took(name: str, arguments: str) -> None:
+def test_a_public_name_imports_and_keeps_its_arguments(name: str, arguments: str) -> None:
     place, _, last = name.rpartition(".")
     home = Model if place.endswith(".Model") else import_module(place)
     parameters = signature(getattr(home, last)).parameters.values()
@@ -46,7 +46,7 @@ def test_a_public_name_imports_and_takes_what_it_took(name: str, arguments: str)
     assert by_name >= set(names)
 
 
-def test_a_trace_holds_what_it_held(bundled: Model) -> None:
+def test_a_trace_keeps_its_attributes(bundled: Model) -> None:
     trace = bundled.trace("The cat sat on the mat.")
     missing = [name for name in TRACE.split() if not hasattr(trace, name)]
     assert not missing

@@ -1,4 +1,4 @@
-"""The house rules that a machine can hold: lint, format, types, import arrows, one theme, docs."""
+"""The house rules that a machine can check: lint, format, types, imports, and the documents."""
 
 import re
 import subprocess
@@ -30,7 +30,7 @@ def test_the_house_rules_hold(command: list[str]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_readme_knows_every_page() -> None:
+def test_the_readme_names_every_page() -> None:
     frame = (ROOT / "pages" / "_frame.py").read_text(encoding="utf-8")
     titles = re.findall(r'title="([^"]+)"', frame)
     assert titles
@@ -38,7 +38,7 @@ def test_the_readme_knows_every_page() -> None:
         assert f"**{title}**" in README
 
 
-def test_what_the_readme_points_at_is_there() -> None:
+def test_links_and_scripts_in_the_readme_exist() -> None:
     for target in re.findall(r"\]\((?!http)([^)#]+)", README):
         assert (ROOT / target).exists(), target
     for script in re.findall(r"python (scripts/\S+\.py)", README):
@@ -71,9 +71,9 @@ def test_the_package_itself_imports_nothing() -> None:
 
 def test_the_python_of_the_readme_runs() -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    told = dict(re.findall(r"^(trace\.\S.*?)\s+# (\(.*\))$", code, flags=re.MULTILINE))
+    documented = dict(re.findall(r"^(trace\.\S.*?)\s+# (\(.*\))$", code, flags=re.MULTILINE))
     names: dict[str, Any] = {}
     exec(code, names)
-    assert told
-    for expression, value in told.items():
+    assert documented
+    for expression, value in documented.items():
         assert eval(expression, names) == eval(value), expression

@@ -1,4 +1,4 @@
-"""Only gpt2.py knows what a GPT-2 is made of; everything else takes the steps of `Network`."""
+"""Only gpt2.py uses the parts of a GPT-2; everything else uses the steps of `Network`."""
 
 import ast
 from collections.abc import Iterator

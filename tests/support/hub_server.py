@@ -1,4 +1,4 @@
-"""A model hub on 127.0.0.1: as much of the protocol as the real client needs, and its bad days."""
+"""A Hugging Face Hub on 127.0.0.1: the protocol that the real client needs, and its failures."""
 
 import hashlib
 import json
@@ -14,8 +14,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 API = re.compile(r"/api/models/(?P<repo>[^/]+(?:/[^/]+)?)(?:/revision/[^/]+)?")
-RESOLVE = re.compile(r"/(?P<repo>[^/]+(?:/[^/]+)?)/resolve/[^/]+/(?P<file>.+)")
-STORE = re.compile(r"/store/(?P<repo>.+)/(?P<file>[^/]+)")
+REFS = re.compile(r"/api/models/(?P<repo>[^/]+(?:/[^/]+)?)/refs")
+RESOLVE = re.compile(r"/(?P<repo>[^/]+(?:/[^/]+)?)/resolve/(?P<revision>[^/]+)/(?P<file>.+)")
+STORE = re.compile(r"/store/(?P<commit>.+)/(?P<file>[^/]+)")
 CHUNK = 1 << 16
 
 
@@ -29,24 +30,26 @@ class Request:
 
     @property
     def file(self) -> str:
-        """The file that was asked for, whichever way; empty for the listing."""
+        """The requested file, from either address; "" for the listing."""
         match = RESOLVE.fullmatch(self.path) or STORE.fullmatch(self.path)
         return match["file"] if match else ""
 
 
 @dataclass
 class HubServer:
-    """Serves `repos` (name -> folder). A test sets what shall go wrong, and reads what was asked.
+    """Serves `repos` (name -> folder). A test sets what should go wrong, and reads the requests.
 
-    As on the real hub, a large file is not sent by `resolve` itself: that redirects to a store on
+    As on the real Hub, `resolve` does not send a large file itself, but redirects to a store on
     another server.
     """
 
     repos: dict[str, Path] = field(default_factory=dict)
+    branches: dict[str, dict[str, Path]] = field(default_factory=dict)  # of a repo, without main
+    tags: dict[str, dict[str, Path]] = field(default_factory=dict)
     gated: set[str] = field(default_factory=set)
     status: int | None = None  # answer everything with this error
     page: bytes | None = None  # answer everything with this page
-    break_at: dict[str, int] = field(default_factory=dict)  # file -> byte that never comes
+    break_at: dict[str, int] = field(default_factory=dict)  # file -> byte where it breaks
     break_once: bool = True
     ignore_ranges: bool = False
     corrupt: set[str] = field(default_factory=set)
@@ -75,6 +78,11 @@ class HubServer:
                 server.shutdown()
                 thread.join()
 
+    def revisions(self, repo: str) -> dict[str, Path]:
+        """The folder of each branch, tag and commit of a repo."""
+        named = {"main": self.repos[repo], **self.branches.get(repo, {}), **self.tags.get(repo, {})}
+        return named | {commit_of(folder): folder for folder in named.values()}
+
     def asked_for(self, suffix: str) -> list[Request]:
         return [request for request in self.requests if request.file.endswith(suffix)]
 
@@ -102,20 +110,43 @@ class _Handler(BaseHTTPRequestHandler):
         self.do_GET()
 
     def do_GET(self) -> None:
-        path = unquote(urlsplit(self.path).path)
+        quoted = urlsplit(self.path).path
+        path = unquote(quoted)
         headers = (self.headers[name] for name in ("range", "accept-encoding", "authorization"))
         self.hub.requests.append(Request(self.command, path, *headers))
         if self.hub.status is not None:
             return self.answer(self.hub.status)
         if self.hub.page is not None:
             return self.answer(200, self.hub.page)
+        if match := REFS.fullmatch(path):
+            return self.refs(match["repo"])
         if match := API.fullmatch(path):
             return self.listing(match["repo"])
-        if match := RESOLVE.fullmatch(path):
-            return self.resolve(match["repo"], match["file"])
+        if match := RESOLVE.fullmatch(quoted):  # a revision may hold a quoted slash
+            return self.resolve(match["repo"], unquote(match["revision"]), unquote(match["file"]))
         if match := STORE.fullmatch(path):
-            return self.send(self.hub.repos[match["repo"]] / match["file"], {})
+            every = {k: v for repo in self.hub.repos for k, v in self.hub.revisions(repo).items()}
+            return self.send(every[match["commit"]] / match["file"], {})
         return self.answer(404)
+
+    def refs(self, repo: str) -> None:
+        if repo not in self.hub.repos:
+            return self.answer(404, headers={"X-Error-Code": "RepoNotFound"})
+
+        def listed(kind: dict[str, Path], prefix: str) -> list[dict[str, str]]:
+            return [
+                {"name": name, "ref": f"refs/{prefix}/{name}", "targetCommit": commit_of(folder)}
+                for name, folder in kind.items()
+            ]
+
+        branches = {"main": self.hub.repos[repo], **self.hub.branches.get(repo, {})}
+        tags = self.hub.tags.get(repo, {})
+        found = {
+            "branches": listed(branches, "heads"),
+            "tags": listed(tags, "tags"),
+            "converts": [],
+        }
+        return self.answer(200, json.dumps(found).encode())
 
     def listing(self, repo: str) -> None:
         if repo not in self.hub.repos:
@@ -131,12 +162,14 @@ class _Handler(BaseHTTPRequestHandler):
         listing = {"id": repo, "sha": commit_of(folder), "siblings": siblings}
         return self.answer(200, json.dumps(listing).encode())
 
-    def resolve(self, repo: str, name: str) -> None:
+    def resolve(self, repo: str, revision: str, name: str) -> None:
         if repo not in self.hub.repos:
             return self.answer(404, headers={"X-Error-Code": "RepoNotFound"})
         if repo in self.hub.gated:
             return self.answer(403, headers={"X-Error-Code": "GatedRepo"})
-        folder = self.hub.repos[repo]
+        folder = self.hub.revisions(repo).get(revision)
+        if folder is None:
+            return self.answer(404, headers={"X-Error-Code": "RevisionNotFound"})
         headers = {"X-Repo-Commit": commit_of(folder)}
         file = folder / name
         if not file.is_file():
@@ -146,7 +179,8 @@ class _Handler(BaseHTTPRequestHandler):
         headers["X-Linked-Etag"] = f'"{etag_of(file)}"'
         headers["X-Linked-Size"] = str(file.stat().st_size)
         return self.answer(
-            302, headers=headers | {"Location": f"{self.hub.store}/store/{repo}/{name}"}
+            302,
+            headers=headers | {"Location": f"{self.hub.store}/store/{commit_of(folder)}/{name}"},
         )
 
     def answer(self, status: int, body: bytes = b"", headers: dict[str, str] | None = None) -> None:
@@ -193,4 +227,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def log_message(self, format: str, *args: object) -> None:
-        """Silent: what was asked is in `requests`."""
+        """Logs nothing; the requests are in `requests`."""

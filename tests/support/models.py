@@ -52,7 +52,7 @@ def random_gpt2(seed: int = 0, **changes: Any) -> GPT2LMHeadModel:
 
 
 def everything(module: nn.Module) -> list[tuple[str, str, Any]]:
-    """Every attribute of every part of a module by identity, hooks and buffers included."""
+    """Every attribute of every submodule by identity, including hooks and buffers."""
     found: list[tuple[str, str, Any]] = []
     for name, part in module.named_modules():
         for key, value in vars(part).items():

@@ -26,7 +26,7 @@ def missing(what: str) -> NoReturn:
 
 
 def evaluate(code: str, data: object) -> Any:
-    """What a module returns: `code` is its body, with `data` given and `result` to be assigned."""
+    """The result of a JavaScript module: `code` is its body, reads `data` and assigns `result`."""
     module = f"""import {{ readFileSync }} from "node:fs";
 const data = JSON.parse(readFileSync(0, "utf8"));
 let result;

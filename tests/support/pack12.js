@@ -2,7 +2,7 @@
 
 /** Weights from 0 to 1 as base64, two in three bytes. */
 export function pack12(weights) {
-  const numbers = weights.map((weight) => Math.round(weight * 4095));
+  const numbers = weights.map((weight) => Math.floor(weight * 4000));
   if (numbers.length % 2) numbers.push(0);
   const bytes = [];
   for (let i = 0; i < numbers.length; i += 2) {

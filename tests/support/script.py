@@ -1,4 +1,4 @@
-"""A page run as a script, without a browser: how it is opened, and what it says and draws."""
+"""Runs a page as a script, without a browser, and reads its messages, figures and inputs."""
 
 import json
 import time
@@ -26,7 +26,7 @@ def opened(page: str, *, theme: str = "light", **link: str | list[str]) -> AppTe
 
 
 def finished(test: AppTest) -> AppTest:
-    """The page when nothing is left that can be stopped."""
+    """The page once no computation is running."""
     end = time.monotonic() + PATIENCE
     while any(button.label == "Stop" for button in test.button):
         assert time.monotonic() < end
@@ -36,7 +36,7 @@ def finished(test: AppTest) -> AppTest:
 
 
 def said(test: AppTest) -> str:
-    """What the boxes say, as it is read: without the escapes of Markdown."""
+    """The texts of errors, warnings and infos, without Markdown escapes."""
     boxes = [box.value for kind in (test.error, test.warning, test.info) for box in kind]
     return " ".join(boxes).replace("\\", "")
 
@@ -53,7 +53,7 @@ def lines(test: AppTest, of: tuple[str, ...] = ("html", "markdown")) -> list[str
 
 
 def texts_with_help(test: AppTest) -> list[tuple[str, str]]:
-    """Each caption, text, label of an input and head of a column that is seen, with its help."""
+    """Each visible caption, text, input label and column header, with its help."""
     found: list[tuple[str, str]] = []
     for part in test._tree:
         proto = getattr(part, "proto", None)
@@ -67,13 +67,18 @@ def texts_with_help(test: AppTest) -> list[tuple[str, str]]:
     return found
 
 
+def lead(test: AppTest) -> str:
+    """The sentence under the title."""
+    return next(line for line in lines(test) if 'class="lead"' in line)
+
+
 def component(test: AppTest, name: str) -> dict:
-    """What the component of that name was given."""
+    """The data passed to the component of that name."""
     return next(data for found, data in _components(test) if found.endswith(name))
 
 
 def charts(test: AppTest) -> list[tuple[dict, str]]:
-    """Each figure with its words: those of Streamlit, then those that stay on the page."""
+    """Each figure with its alt text: Streamlit's charts, then those that stay on the page."""
     drawn = [(chart.proto.spec, chart.proto.alt) for chart in test.get("plotly_chart")]
     stay = [(data["spec"], data["alt"]) for name, data in _components(test) if "steady" in name]
     return [(json.loads(spec), alt) for spec, alt in drawn + stay]
@@ -92,5 +97,6 @@ def button(test: AppTest, label: str):  # type: ignore[no-untyped-def]  # Stream
 
 
 def _components(test: AppTest) -> list[tuple[str, dict]]:
+    """Those whose data is JSON, by name; others are sent bytes."""
     found = [part.proto for part in test.get("bidi_component")]
-    return [(proto.component_name, json.loads(proto.json)) for proto in found]
+    return [(proto.component_name, json.loads(proto.json)) for proto in found if proto.json]

@@ -20,7 +20,7 @@ def sharp_trace(heads: Sequence[Sequence[Sequence[int]]]) -> Trace:
 
 
 def without(trace: Trace, *heads: tuple[int, int]) -> Trace:
-    """The trace of a model that lacks these heads."""
+    """The trace of a model from which these heads have been pruned."""
     parts = {name: getattr(trace, name).copy() for name in "qkv"}
     for part, (layer, head) in itertools.product(parts.values(), heads):
         part[layer, head] = np.nan

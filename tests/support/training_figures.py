@@ -1,4 +1,4 @@
-"""Curves and patterns of a training that its figure tests draw."""
+"""Patterns that the tests of training figures draw."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What a page shows, in numbers and not in words, so that it can be compared with a record."""
+"""What a page shows, as numbers rather than words, for comparison with a record."""
 
 import base64
 import io

@@ -1,4 +1,4 @@
-"""Multi-head attention held against its definition, against torch, and against itself."""
+"""Multi-head attention checked against its definition, against torch, and against itself."""
 
 import math
 from typing import Any
@@ -132,7 +132,7 @@ SIZES = st.integers(1, 4)
     double=st.booleans(),
     scale=st.sampled_from([None, 1.0, 0.05]),
 )
-def test_the_explicit_way_equals_the_fused_one(
+def test_explicit_attention_equals_the_fused_kernel(
     sizes, cross, causal, bias, mask_axes, gate_axes, double, scale
 ):
     b, h, d_h, t_q, t_k = sizes
@@ -251,7 +251,7 @@ def test_a_module_without_some_heads_equals_a_gate_that_closes_them(kept):
     close(few.explicit(x).out, expected, 1e-12)
 
 
-def test_heads_of_no_width_are_refused():
+def test_heads_of_no_width_are_rejected():
     with pytest.raises(ShapeError, match=r"n_heads = 3, d_head = 0; .* at least 1"):
         MultiHeadAttention(C, H, d_head=0)
 
@@ -261,7 +261,7 @@ def test_heads_of_no_width_are_refused():
 
 @pytest.mark.parametrize("n_kv_heads", [1, 3])
 @pytest.mark.parametrize("parts", [[1] * T, [3, 2], [2, 1, 2], [T]])
-def test_a_cache_gives_what_the_whole_text_gives(n_kv_heads, parts):
+def test_generation_with_a_cache_equals_the_full_text(n_kv_heads, parts):
     module, x = attention(n_kv_heads=n_kv_heads), random(B, T, C)
     like = module.W_O.weight.detach()
     fused, explicit = (KVCache(B, n_kv_heads, T, C // H, like) for _ in range(2))
@@ -364,7 +364,7 @@ def test_gradients_are_those_of_the_function(path):
 
 
 class Explicit(nn.Module):
-    """The explicit way as the forward of a module."""
+    """Explicit attention as the forward of a module."""
 
     def __init__(self, module: MultiHeadAttention) -> None:
         super().__init__()
@@ -379,7 +379,7 @@ def test_gradients_flow_to_every_parameter(path):
     module, x = attention(), random(B, T, C).requires_grad_()
     out = module(x) if path == "fused" else module.explicit(x).out
     (out * random(B, T, C, seed=5)).sum().backward()
-    # The bias of k adds the same to all scores of a row, so the softmax forgets it.
+    # The bias of k adds the same to all scores of a row, so the softmax cancels it.
     thirds = dict(zip("qkv", module.W_QKV.bias.grad.split(C), strict=True))
     assert float(thirds["k"].abs().max()) < 1e-12
     gradients = [x.grad, module.W_QKV.weight.grad, thirds["q"], thirds["v"]]
@@ -461,7 +461,7 @@ def test_heads_that_do_not_fit_name_the_nearest_that_do(d_model, n_heads, words)
         MultiHeadAttention(d_model, n_heads)
 
 
-def test_a_dropout_that_is_no_probability_is_refused():
+def test_a_dropout_outside_0_to_1_is_rejected():
     with pytest.raises(ShapeError, match=r"dropout = 1\.5"):
         MultiHeadAttention(C, H, dropout=1.5)
 

@@ -1,5 +1,7 @@
-"""The command `mha-viz`: what it passes on, what it refuses, and in which words."""
+"""The command `mha-viz`: what it passes on, what it rejects, and its messages."""
 
+import argparse
+import os
 import socket
 import subprocess
 import sys
@@ -9,7 +11,7 @@ import click
 import pytest
 from streamlit.web import cli as streamlit
 
-from mha_viz import __version__
+from mha_viz import __main__, __version__
 from mha_viz.assets import APP
 from mha_viz.cli import main
 
@@ -24,7 +26,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 @pytest.fixture
 def taken() -> Iterator[int]:
-    """A port that somebody else serves."""
+    """A port that is already in use."""
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -46,21 +48,21 @@ def test_host_port_and_browser_are_passed_on(started: list[list[str]]) -> None:
 
 
 @pytest.mark.parametrize("port", ["", "x", "0", "-1", "65536", "80.5", "８０"])
-def test_what_is_no_port_is_refused(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_port_is_rejected(port: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main([f"--port={port}"])
     assert stopped.value.code == 2
     assert f"{port!r} is not a whole number from 1 to 65535" in capsys.readouterr().err
 
 
-def test_an_unknown_word_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_argument_is_rejected(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["nonsense"])
     assert stopped.value.code == 2
     assert "nonsense" in capsys.readouterr().err
 
 
-def test_a_port_in_use_gets_a_sentence(
+def test_a_port_in_use_gets_a_message(
     taken: int, started: list[list[str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["--port", str(taken)]) == 1
@@ -71,7 +73,7 @@ def test_a_port_in_use_gets_a_sentence(
     assert not started
 
 
-def test_an_address_of_another_machine_gets_a_sentence(
+def test_an_address_of_another_machine_gets_a_message(
     started: list[list[str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["--host", "203.0.113.7"]) == 1  # reserved for examples: no machine has it
@@ -89,7 +91,7 @@ def test_an_address_of_another_machine_gets_a_sentence(
     ],
     ids=["stopped", "interrupted", "environment"],
 )
-def test_how_the_server_ended_becomes_an_exit_code(
+def test_the_end_of_the_server_determines_the_exit_code(
     raised: BaseException,
     code: int,
     said: str,
@@ -104,6 +106,73 @@ def test_how_the_server_ended_becomes_an_exit_code(
     assert capsys.readouterr().err == said
 
 
+@pytest.mark.parametrize(
+    "raised", [MemoryError(), RuntimeError("DefaultCPUAllocator: not enough memory: 9 bytes")]
+)
+def test_too_little_memory_gets_a_sentence(
+    raised: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(name: str, options: object) -> int:
+        raise raised
+
+    monkeypatch.setattr("mha_viz.commands._run", run)
+    assert main(["check", "bundled"]) == 1
+    assert capsys.readouterr().err == (
+        "mha-viz: there is not enough memory. Use a shorter text or a smaller model.\n"
+    )
+
+
+def test_an_output_that_nobody_reads_any_more_ends_quietly() -> None:
+    printed = (
+        "import sys\nfrom mha_viz import commands\nfrom mha_viz.cli import main\n"
+        "commands._run = lambda *_: [print('x' * 9999, flush=True) for _ in range(999)]\n"
+        "sys.exit(main(['heads', 'bundled']))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", printed],
+        cwd=APP.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_an_output_that_cannot_be_written_gets_a_sentence() -> None:
+    printed = (
+        "import sys\nfrom mha_viz import commands\nfrom mha_viz.cli import main\n"
+        "commands._run = lambda *_: print('x') or 0\nsys.exit(main(['heads', 'bundled']))"
+    )
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", printed],
+            cwd=APP.parent, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == "mha-viz: the output cannot be written: no space is left.\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell that can close standard streams")
+def test_closed_streams_break_nothing() -> None:
+    command = f"{sys.executable} -m mha_viz heads bundled 'The cat sat.' --seeds 1"
+    for closed in (">&-", "2>&-"):
+        done = subprocess.run(
+            f"{command} {closed}",
+            shell=True, cwd=APP.parent, capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_options_of_the_app_are_refused_by_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["--port", "8600", "check", "bundled"])
+    assert stopped.value.code == 2
+    assert "--port" in capsys.readouterr().err
+
+
 def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["--help"])
@@ -111,6 +180,8 @@ def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     for option in ("--port", "--host", "--no-browser", "--version"):
         assert option in said
+    for command in ("check", "trace", "figure", "heads", "prune"):
+        assert f"\n    {command} " in said
 
 
 def test_python_m_is_the_same_command_and_help_waits_for_nothing_heavy() -> None:
@@ -122,3 +193,30 @@ def test_python_m_is_the_same_command_and_help_waits_for_nothing_heavy() -> None
     assert "mha_viz.cli" in done.stderr
     assert " torch" not in done.stderr
     assert "streamlit" not in done.stderr
+
+
+class Interrupted:
+    """Stands for Ctrl+C while the modules of the command are imported."""
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name == "mha_viz.cli":
+            raise KeyboardInterrupt
+
+
+def test_an_interrupt_while_it_is_imported_ends_it_quietly(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(sys.modules, "mha_viz.cli")
+    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
+    assert __main__.run() == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_an_interrupt_while_options_are_read_ends_it_quietly(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_known_args", interrupt)
+    assert main(["check", "bundled"]) == 130

@@ -1,4 +1,4 @@
-"""A device is used where it computes what the CPU computes, and not used otherwise."""
+"""A device is used only if it computes what the CPU computes."""
 
 import copy
 from collections.abc import Callable
@@ -135,7 +135,7 @@ def test_load_raises_the_error_of_place():
         load("bundled", device="cpu", dtype="float16")
 
 
-def test_an_unknown_number_type_is_refused_on_any_device(another):
+def test_an_unknown_number_type_is_rejected_on_any_device(another):
     another(same)
     with pytest.raises(DeviceError, match="Choose from: float32, float16, bfloat16"):
         devices.place(network(), OTHER, "int8")
@@ -153,7 +153,7 @@ def test_a_device_that_agrees_is_used(another, asked: str | None):
 
 
 @pytest.mark.parametrize("change", [shifted, not_a_number, infinite])
-def test_a_device_that_disagrees_is_not_used_and_this_is_said(another, change):
+def test_a_device_that_disagrees_is_not_used_and_this_is_reported(another, change):
     another(change)
     model, message = devices.place(network(), None, None)
     assert model.wte.weight.device.type == "cpu"
@@ -162,7 +162,7 @@ def test_a_device_that_disagrees_is_not_used_and_this_is_said(another, change):
 
 
 @pytest.mark.parametrize("change", [broken, missing])
-def test_a_device_that_fails_is_not_used_and_this_is_said(another, change):
+def test_a_device_that_fails_is_not_used_and_this_is_reported(another, change):
     another(change)
     model, message = devices.place(network(), None, None)
     assert model.wte.weight.device.type == "cpu"
@@ -172,14 +172,14 @@ def test_a_device_that_fails_is_not_used_and_this_is_said(another, change):
 
 
 def test_a_device_whose_results_cannot_be_fetched_is_not_used(monkeypatch: pytest.MonkeyPatch):
-    """An accelerator reports an error late: where its result is read, not where it is computed."""
+    """An accelerator reports an error late: when a result is read, not when it is computed."""
     monkeypatch.setattr(devices, "available", lambda: [OTHER, "cpu"])
     model, message = devices.place(network(), None, None)
     assert model.wte.weight.device.type == "cpu"
     assert f"{OTHER} failed on a short text" in message
 
 
-def test_the_word_is_in_the_description_of_the_model(another):
+def test_the_message_is_in_the_description_of_the_model(another):
     another(shifted)
     model = load("bundled")
     assert model.device.type == "cpu"

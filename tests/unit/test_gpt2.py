@@ -1,4 +1,4 @@
-"""GPT-2 built from our attention, held against transformers in eager mode, in float32."""
+"""GPT-2 built from our attention, checked against transformers in eager mode, in float32."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -153,7 +153,7 @@ def test_the_offset_moves_the_positions(gpt2: Callable[..., Any]):
     torch.testing.assert_close(ours_of(theirs)(ids, offset=10), expected, atol=1e-5, rtol=0)
 
 
-def test_names_go_there_and_back(gpt2: Callable[..., Any]):
+def test_names_survive_a_round_trip(gpt2: Callable[..., Any]):
     for settings in ({}, {"tie_word_embeddings": False}):
         theirs = gpt2(5, **settings)
         back = gpt2_state(ours_of(theirs))
@@ -186,7 +186,7 @@ def one_thread_each() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("one_thread_each")
-def test_sixteen_threads_get_what_they_would_get_alone(gpt2: Callable[..., Any]):
+def test_sixteen_threads_get_the_results_of_a_single_one(gpt2: Callable[..., Any]):
     ours = ours_of(gpt2(5))
     generator = torch.Generator().manual_seed(2)
     jobs = [

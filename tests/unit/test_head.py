@@ -1,4 +1,4 @@
-"""A head is written in one way for people, in one for links, and read back from both."""
+"""A head has a label for people and a key for links, and is parsed from both."""
 
 import pytest
 from hypothesis import given
@@ -21,7 +21,7 @@ def test_a_head_has_a_label_for_people_and_a_key_for_links() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "5.1", "L5", "H1L5", "L-1H0", "L5H1x", "L99999H0"])
-def test_other_texts_are_refused_with_an_example(text: str) -> None:
+def test_other_texts_are_rejected_with_an_example(text: str) -> None:
     with pytest.raises(HeadNotFound, match="L5H1"):
         Head.parse(text)
 
@@ -32,7 +32,7 @@ def test_heads_are_found_in_a_text_in_order_and_once() -> None:
 
 def test_a_head_outside_of_the_model_is_named_with_the_limits() -> None:
     Head(1, 3).check(2, 4, model="tiny")
-    with pytest.raises(HeadNotFound, match="L2 H0 is not in tiny: layers count from 0 to 1"):
+    with pytest.raises(HeadNotFound, match="L2 H0 is not in tiny, which has layers 0 to 1"):
         Head(2, 0).check(2, 4, model="tiny")
     with pytest.raises(HeadNotFound, match="L1 H3 has been pruned from tiny"):
         Head(1, 3).check(2, 4, [0, 1], model="tiny")

@@ -1,12 +1,15 @@
-"""Token ids traced as they are, and with heads taken away."""
+"""Token ids traced as given, with and without ablated heads; the key of a model in caches."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from support.checkpoints import edit_config
 from support.models import random_gpt2
+from support.tokenizers import AS_IT_IS, byte_level, lowercase, put
 
+from mha_viz.checkpoints import load
 from mha_viz.errors import ShapeError, TextError
 from mha_viz.model import Model
 
@@ -39,14 +42,14 @@ def test_ids_without_a_text_of_their_own_are_traced(tiny: Model) -> None:
         ("cat", "is not a list of token ids"),
     ],
 )
-def test_other_ids_are_refused(tiny: Model, ids: Any, message: str) -> None:
+def test_other_ids_are_rejected(tiny: Model, ids: Any, message: str) -> None:
     with pytest.raises(TextError, match=message):
         tiny.trace_ids(ids)
 
 
 @torch.inference_mode()
-def test_a_gate_takes_a_head_away(tiny: Model) -> None:
-    """As rows of c_proj set to zero do it in transformers."""
+def test_a_gate_of_zero_removes_a_head(tiny: Model) -> None:
+    """Equal to transformers with the rows of c_proj set to zero."""
     ids = tiny.trace(TEXT).token_ids
     gate = np.ones((2, 4), dtype=np.float32)
     gate[0, 2] = 0
@@ -59,3 +62,23 @@ def test_a_gate_takes_a_head_away(tiny: Model) -> None:
     assert np.abs(gated.logits - tiny.trace_ids(ids).logits).max() > 1e-2
     with pytest.raises(ShapeError, match=r"head_gate has shape \[3, 4\]"):
         tiny.trace_ids(ids, head_gate=np.ones((3, 4), dtype=np.float32))
+
+
+def test_the_key_of_a_model_changes_with_all_that_computes(gpt2, checkpoint):
+    """Weights, sizes that leave the weights as they are, the tokenizer, the template."""
+
+    def key(name: str, seed: int = 1, **config: object) -> str:
+        folder = checkpoint(gpt2(seed, vocab_size=320), name, words=False)
+        edit_config(folder, **config)
+        return load(put(folder, lowercase() if name == "lower" else byte_level(), AS_IT_IS)).key
+
+    first = key("first")
+    assert key("the same") == first
+    others = {
+        key("weights", seed=2),
+        key("heads", n_head=8),
+        key("scale", scale_attn_weights=False),
+        key("lower"),
+        load(checkpoint(gpt2(1, vocab_size=320), "plain")).with_template().key,
+    }
+    assert len(others | {first}) == 6

@@ -72,7 +72,9 @@ def states(theirs: Any, ids: Tensor) -> dict[str, list[Tensor]]:
 
 
 @torch.inference_mode()
-def test_the_walk_is_theirs(ours: GPT2, ids: Tensor, states: dict[str, list[Tensor]]):
+def test_the_residual_stream_is_that_of_transformers(
+    ours: GPT2, ids: Tensor, states: dict[str, list[Tensor]]
+):
     resids = list(ours.residuals(ids))
     assert len(resids) == L + 1
     for resid, expected in zip(resids, [*states["resid"], *states["last"]], strict=True):
@@ -84,7 +86,9 @@ def test_the_walk_is_theirs(ours: GPT2, ids: Tensor, states: dict[str, list[Tens
 
 
 @torch.inference_mode()
-def test_the_parts_of_a_block_are_theirs(ours: GPT2, ids: Tensor, states: dict[str, list[Tensor]]):
+def test_the_parts_of_a_block_are_those_of_transformers(
+    ours: GPT2, ids: Tensor, states: dict[str, list[Tensor]]
+):
     resids = list(ours.residuals(ids))
     for layer, block in enumerate(ours.blocks):
         resid = resids[layer]
@@ -99,7 +103,9 @@ def test_the_parts_of_a_block_are_theirs(ours: GPT2, ids: Tensor, states: dict[s
 
 
 @torch.inference_mode()
-def test_the_embedding_of_a_later_position_is_theirs(theirs: Any, ours: GPT2, ids: Tensor):
+def test_the_embedding_of_a_later_position_is_that_of_transformers(
+    theirs: Any, ours: GPT2, ids: Tensor
+):
     expected = theirs.transformer(
         ids, position_ids=torch.arange(7, 7 + T)[None], output_hidden_states=True
     ).hidden_states[0]
@@ -107,9 +113,7 @@ def test_the_embedding_of_a_later_position_is_theirs(theirs: Any, ours: GPT2, id
 
 
 @torch.inference_mode()
-def test_heads_with_a_cache_and_of_the_last_position_are_those_of_the_whole(
-    ours: GPT2, ids: Tensor
-):
+def test_heads_with_a_cache_or_of_the_last_position_equal_the_full_pass(ours: GPT2, ids: Tensor):
     resid, block = ours.embed(ids), ours.blocks[0]
     full = block.heads(resid)
     cache = ours.empty_cache(T)[0]
@@ -153,7 +157,7 @@ def test_with_attention_shares_every_other_weight(ours: GPT2):
 # --- what does not fit ----------------------------------------------------------------------------
 
 
-def test_a_step_refuses_another_shape(ours: GPT2, ids: Tensor):
+def test_a_step_rejects_another_shape(ours: GPT2, ids: Tensor):
     wide, resid, block = torch.ones(1, T, C + 1), torch.ones(1, T, C), ours.blocks[0]
     steps: list[tuple[Callable[[], Any], str]] = [
         (lambda: ours.embed(ids[0]), r"ids have shape \[20\]; expected \[B, T\]"),
@@ -181,7 +185,7 @@ def test_a_step_refuses_another_shape(ours: GPT2, ids: Tensor):
             step()
 
 
-def test_a_configuration_names_a_head_that_is_not_there():
+def test_a_configuration_names_a_missing_head():
     config = GPT2Config(2, 4, 32, pruned_heads=((), (3,)))
     config.check_head(1, 2)
     for layer, head, words in ((2, 0, "L2 H0 is not in"), (0, 4, "L0 H4"), (1, 3, "been pruned")):
@@ -238,7 +242,7 @@ class OtherBlock(Block):
 
 
 class Other(Network):
-    """No table of positions: they are sines. An unembedding of its own."""
+    """Sinusoidal positions instead of a table, and an untied unembedding."""
 
     config: OtherConfig
 

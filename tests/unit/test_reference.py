@@ -29,7 +29,7 @@ SIZES = [(1, 1, 4, 1), (2, 5, 12, 3), (3, 8, 16, 4), (1, 17, 32, 8), (2, 6, 6, 6
 
 
 def seen(*shape: int, seed: int = 3) -> Tensor:
-    """A boolean mask under which about half of the keys may be looked at."""
+    """A boolean mask that allows about half of the keys."""
     return random(*shape, seed=seed) > 0
 
 
@@ -113,7 +113,7 @@ def test_the_list_has_weights_of_its_own():
 
 
 @pytest.mark.parametrize("n_heads", [1, 2, 3, 6])
-def test_without_a_projection_the_heads_lie_side_by_side(n_heads):
+def test_without_a_projection_the_heads_are_concatenated(n_heads):
     torch.manual_seed(0)
     listed, x = HeadByHead(12, n_heads, projection=False).double(), random(2, 5, 12)
     out = listed(x)
@@ -316,7 +316,7 @@ def test_inputs_that_do_not_fit_show_their_shapes(case):
         (torch.ones(3, 5, 5, dtype=torch.bool), r"mask has shape \[3, 5, 5\]"),
     ],
 )
-def test_masks_that_do_not_fit_are_refused(mask, words):
+def test_masks_that_do_not_fit_are_rejected(mask, words):
     with pytest.raises(ShapeError, match=words):
         multi_head_attention(Q, Q, Q, 3, mask)
 
@@ -334,7 +334,7 @@ def test_heads_that_do_not_fit_name_the_nearest_that_do(make):
         make()
 
 
-def test_a_list_of_no_heads_is_refused():
+def test_a_list_of_no_heads_is_rejected():
     with pytest.raises(ShapeError, match="n_heads = 0, d_head = 4; both must be at least 1"):
         head_by_head(MultiHeadAttention(12, 0, d_head=4))
 
@@ -343,7 +343,7 @@ def test_a_list_of_no_heads_is_refused():
     "module", [SingleHead(12, 4), HeadByHead(12, 3), SeparateProjections(12, 18, 2)], ids=type
 )
 @pytest.mark.parametrize("x", [Q[0], Q[..., :8]], ids=["two axes", "another width"])
-def test_an_input_of_another_shape_is_refused(module: nn.Module, x: Tensor):
+def test_an_input_of_another_shape_is_rejected(module: nn.Module, x: Tensor):
     with pytest.raises(ShapeError, match=r"expected \[B, T, C\] with C = 12"):
         module(x)
 

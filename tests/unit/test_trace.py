@@ -1,4 +1,4 @@
-"""A trace: frozen, complete, and each of its patterns the one that the model computed."""
+"""A trace is frozen and complete, and its patterns are those that the model computed."""
 
 import tracemalloc
 from collections.abc import Iterator
@@ -96,18 +96,18 @@ def test_patterns_of_a_layer_are_all_its_heads(tiny: Model):
 
 
 @pytest.mark.parametrize(("layer", "head"), [(2, 0), (0, 4), (-1, 0), (0, -1), (99, 99)])
-def test_a_head_that_is_not_there_is_named_with_those_that_are(tiny: Model, layer: int, head: int):
+def test_a_missing_head_is_named_with_the_valid_range(tiny: Model, layer: int, head: int):
     trace = tiny.trace("a cat")
     with pytest.raises(HeadNotFound) as caught:
         trace.pattern(layer, head)
     assert f"L{layer} H{head} is not in" in str(caught.value)
-    assert "layers count from 0 to 1, heads from 0 to 3" in str(caught.value)
+    assert "which has layers 0 to 1 and heads 0 to 3" in str(caught.value)
     assert isinstance(caught.value, MhaVizError)
     assert isinstance(caught.value, IndexError)
 
 
-def test_a_layer_that_is_not_there_is_named(tiny: Model):
-    with pytest.raises(HeadNotFound, match="layers count from 0 to 1"):
+def test_a_missing_layer_is_named(tiny: Model):
+    with pytest.raises(HeadNotFound, match="which has layers 0 to 1"):
         tiny.trace("a cat").patterns(2)
 
 
@@ -145,7 +145,7 @@ def test_the_same_text_gives_the_same_numbers(tiny: Model):
     assert np.array_equal(first.logits, second.logits)
 
 
-def test_arrays_that_do_not_fit_together_are_refused():
+def test_arrays_that_do_not_fit_together_are_rejected():
     trace = random_trace(5)
     with pytest.raises(ShapeError, match=r"k has shape \[1, 2, 4, 8\]; q has \[1, 2, 5, 8\]"):
         replace(trace, k=trace.k[:, :, :4])
@@ -182,7 +182,7 @@ def test_an_empty_text_says_what_to_do(bundled: Model):
         bundled.trace("")
 
 
-def test_blanks_are_a_text(bundled: Model):
+def test_whitespace_alone_is_a_text(bundled: Model):
     assert b"".join(bundled.trace(" \n\t ").token_bytes) == b" \n\t "
 
 
@@ -204,7 +204,7 @@ def test_a_lone_surrogate_is_replaced_and_counted(bundled: Model):
     assert b"".join(trace.token_bytes) == "bad \ufffd here".encode()
 
 
-def test_a_text_beyond_all_reason_is_refused_before_it_is_read(bundled: Model):
+def test_a_huge_text_is_rejected_before_it_is_tokenized(bundled: Model):
     with pytest.raises(TextError, match=r"200,001 characters; the limit is 200,000. Shorten it"):
         bundled.trace("x" * 200_001)
 
@@ -229,7 +229,7 @@ def test_a_long_text_is_cut_where_the_caller_says(
     assert trace.pattern(0, 0)[-1].sum() == pytest.approx(1, abs=1e-5)
 
 
-def test_a_cut_elsewhere_is_refused(tiny: Model):
+def test_an_unknown_cut_is_rejected(tiny: Model):
     with pytest.raises(TextError, match=r"cut = 'middle'; expected \"start\" or \"end\""):
         tiny.trace("a", cut="middle")  # type: ignore[arg-type]
 
@@ -252,10 +252,20 @@ def test_a_thumbnail_is_its_pattern_max_pooled(T: int, size: int):
             for j in range(side):
                 cell = pattern[i * block : (i + 1) * block, j * block : (j + 1) * block]
                 assert thumbnails[layer, head, i, j] == cell.max()
-        # A cell beyond the diagonal is masked as a whole; any other holds a weight that is seen.
+        # A cell above the diagonal is fully masked; any other holds an unmasked weight.
         assert np.count_nonzero(np.triu(thumbnails[layer, head], 1)) == 0
         assert (np.diagonal(thumbnails[layer, head]) > 0).all()
         assert thumbnails[layer, head].max() == pattern.max()
+
+
+@pytest.mark.parametrize("size", [7, 64])
+def test_thumbnails_relative_to_uniform_pool_the_ratios(size: int):
+    trace = random_trace(200, L=2)
+    block = -(-200 // size)
+    found = trace.thumbnails(size, relative=True)
+    for layer, head in heads(trace):
+        ratios = trace.pattern(layer, head) * np.arange(1, 201, dtype=np.float32)[:, None]
+        np.testing.assert_array_equal(found[layer, head], max_pool(ratios, block))
 
 
 def test_a_single_weight_survives_the_pooling():
@@ -267,13 +277,13 @@ def test_a_single_weight_survives_the_pooling():
     assert np.count_nonzero(pooled) == 1
 
 
-def test_thumbnails_tell_of_their_progress():
+def test_thumbnails_report_their_progress():
     done: list[int] = []
     random_trace(10, L=3).thumbnails(4, on_layer=done.append)
     assert done == [1, 2, 3]
 
 
-def test_a_size_of_nothing_is_refused():
+def test_a_size_of_zero_is_rejected():
     with pytest.raises(ShapeError, match="size = 0"):
         random_trace(3).thumbnails(0)
 
