@@ -12,8 +12,8 @@ measurements:
     head      the pattern of one more head, against another run of transformers: CPU time
     grid      the picture of all 144 heads, against BertViz: bytes, and time in Chromium
     ablation  each head ablated, exactly and estimated, against hooks on transformers: CPU time
-    start     from `streamlit run` to the first picture, against importing torch and streamlit
-    change    from a key press to the picture of another head, against Streamlit's default settings
+    start     from `streamlit run` to the first figure, against importing torch and streamlit
+    change    from a key press to another head's heatmap, against Streamlit's default settings
     views     every view of the app: bytes, server time, time in Chromium (a table of its own)
 
 The exit status is 1 if a goal is missed or a measurement was not possible.
@@ -63,7 +63,7 @@ def main() -> int:
             except NotMeasured as error:
                 missing.append(f"{name} was not measured: {error}")
     finally:
-        print_table(rows)  # also after an error
+        print_table(rows)  # even after an error
     for line in missing:
         print(f"\n{line}")
     return 0 if all(row.met is not False for row in rows) and not missing else 1

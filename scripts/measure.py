@@ -24,19 +24,12 @@ from train import HELD_OUT, encode_corpus, held_out_loss
 from mha_viz.checkpoints import BUNDLED, load
 from mha_viz.head import Head
 from mha_viz.heads import patterns
+from mha_viz.heads.repeated import TWICE, repeated_tokens
 from mha_viz.model import Model
 from mha_viz.trace import Array
 
 SEEDS = 5  # of the random tokens
-SEGMENT = 64  # random tokens, which are then repeated
 OPENINGS = ("Once upon a time", "The old man looked at the sea and", '"Where are you going?" said')
-
-
-def repeated_tokens(vocab_size: int, seed: int) -> Tensor:
-    """SEGMENT random tokens, twice, as in the induction test of Olsson et al. 2022."""
-    rng = torch.Generator().manual_seed(seed)
-    segment = torch.randint(vocab_size - 1, (SEGMENT,), generator=rng)
-    return segment.repeat(2)
 
 
 def each_head(
@@ -92,12 +85,12 @@ def main() -> None:
         loss = held_out_loss(model.network, held_out, length, limit=10**6)
         print(f"held-out loss, windows of {length:>4} from position 0   {loss:.3f} nats per token")
 
-    random = [repeated_tokens(model.config.vocab_size, seed) for seed in range(SEEDS)]
+    random = [torch.tensor(repeated_tokens(model, *TWICE, seed).ids) for seed in range(SEEDS)]
     prose = list(held_out[: 8 * 256].view(8, 256))
-    induction = each_head(model, random, lambda pattern: patterns.induction(pattern, SEGMENT))
-    report(f"induction, {SEGMENT} random tokens, repeated", induction, 0.9)
+    induction = each_head(model, random, lambda pattern: patterns.induction(pattern, TWICE[0]))
+    report(f"induction, {TWICE[0]} random tokens, repeated", induction, 0.9)
     previous, first = patterns.previous_token, patterns.first_token
-    report("previous token, on those", each_head(model, random, previous), 0.9)
+    report("previous token, on the same tokens", each_head(model, random, previous), 0.9)
     report("previous token, on held-out prose", each_head(model, prose, previous), 0.9)
     report("first token, on held-out prose", each_head(model, prose, first), 0.8)
     for seed, opening in enumerate(OPENINGS):

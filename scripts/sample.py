@@ -89,7 +89,7 @@ def hashes(text: str, length: int) -> NDArray[np.uint64]:
         [np.zeros(1, dtype=np.uint64), np.cumsum(codes * powers(BASE, len(codes)))]
     )
     n = max(len(codes) - length + 1, 0)
-    # Divided by BASE^i, so that the place i of a passage does not matter.
+    # Divided by BASE^i, so that the position i of a passage does not matter.
     inverse = pow(BASE, -1, 2**64)
     passages: NDArray[np.uint64] = (sums[length:] - sums[:n]) * powers(inverse, n)
     return passages

@@ -78,7 +78,7 @@ class Windows:
         self.vocab_size = vocab_size
 
     def batch(self, length: int, fraction: float, rng: torch.Generator) -> Tensor:
-        """A batch at this fraction of the schedule; repeats get rarer in the second half.
+        """A batch at this fraction of the schedule; repeats are rarer in the second half.
 
         Half of the windows of text start at a paragraph.
         """
@@ -133,7 +133,7 @@ def optimizers(model: GPT2, peak: float) -> list[torch.optim.Optimizer]:
 
 
 def random_start(config: GPT2Config) -> GPT2:
-    """A model initialised with N(0, 0.02), less for projections into the residual stream.
+    """A model initialised with N(0, 0.02²), narrower for projections into the residual stream.
 
     Radford et al. 2019, section 2.3.
     """

@@ -27,7 +27,7 @@ WINDOW: "ViewportSize" = {"width": 1440, "height": 900}
 
 
 class NotMeasured(Exception):
-    """A measurement lacks something that it needs; the message says what to do."""
+    """A measurement was not possible; the message says what is missing and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def turns(
 ) -> dict[str, float]:
     """The median time of each side, run alternately; the first run of each does not count.
 
-    The result of a run is freed outside of the timed part.
+    The result of a run is freed outside the timed part.
     """
     seconds_of: dict[str, list[float]] = {name: [] for name in sides}
     for turn in range(repeats + 1):

@@ -60,14 +60,14 @@ def strip(T: int) -> Sent:
 
 def several_lines(T: int) -> Sent:
     """As many heads and lines as the page draws."""
-    heads = [Head(AT[0], head) for head in range(lines.MOST_HEADS)]
-    settings = lines.Settings(lines.DIRECTIONS[0], 0.0, lines.MOST_PER_TOKEN)
+    heads = [Head(AT[0], head) for head in range(lines.MAX_HEADS)]
+    settings = lines.Settings(lines.DIRECTIONS[0], 0.0, lines.MAX_PER_TOKEN)
     patterns = [traced(T).pattern(*head) for head in heads]
-    qualifying = [dot_product.lines(each, most=lines.MOST_PER_TOKEN) for each in patterns]
-    drawn = dot_product.strongest(qualifying, lines.MOST_LINES)
+    qualifying = [dot_product.lines(each, most=lines.MAX_PER_TOKEN) for each in patterns]
+    drawn = dot_product.strongest(qualifying, lines.MAX_LINES)
     lines._draw(_view(T), heads, drawn, settings)
     n = sum(map(len, drawn))
-    at_rest = f", the {lines.MOST_AT_REST:,} strongest at rest" if n > lines.MOST_AT_REST else ""
+    at_rest = f", the {lines.MAX_AT_REST:,} strongest at rest" if n > lines.MAX_AT_REST else ""
     return _sent("mha_viz_lines", 620, f"{n:,} lines of {len(heads)} heads{at_rest}")
 
 

@@ -3,7 +3,7 @@
 Theirs is GPT2LMHeadModel in eager mode with output_attentions and without a key/value cache, the
 usual way to get all heads. Ours is Model.trace: tokens, q, k and v of every layer, last logits;
 patterns are computed from it on demand. Both share the same seeded random weights; c_attn is four
-times as large as usual, so that the patterns have peaks.
+times as large as usual, so that the patterns are peaked.
 """
 
 import functools
@@ -44,7 +44,7 @@ CPU = (
 
 @functools.cache
 def both() -> tuple[GPT2LMHeadModel, Model]:
-    """GPT-2 small in transformers, and ours with the same memory."""
+    """GPT-2 small in transformers, and ours, which shares its weights in memory."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     theirs = GPT2LMHeadModel(TheirConfig(attn_implementation="eager")).eval().requires_grad_(False)

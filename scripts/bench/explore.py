@@ -28,7 +28,7 @@ from bench.sent import (
 from mha_viz import pruning
 from mha_viz.analysis import compare, dot_product, logit_attribution, predictions
 from mha_viz.analysis.predictions import Predictions
-from mha_viz.app.pages.compare import MOST_TOKENS
+from mha_viz.app.pages.compare import MAX_TOKENS
 from mha_viz.app.pages.head.dot_product import N_KEYS
 from mha_viz.app.pages.head.maps import HALF_PAGE_TICKS, masked
 from mha_viz.app.pages.head.values import N_SHOWN
@@ -58,7 +58,7 @@ L, H = 12, 12
 def all_heads(T: int) -> Sent:
     size = thumbnail_size(H)
     block = -(-T // size)
-    drawn = head_grid(traced(T).thumbnails(size), LIGHT, block=block)
+    drawn = head_grid(traced(T).thumbnails(size), LIGHT)
     return figure(drawn, HALF, HALF, pooled(block))
 
 
@@ -150,7 +150,7 @@ def _lens_hovers(layer: Predictions, at: range) -> Iterator[list[str]]:
 
 
 def _positions(T: int) -> range:
-    return range(max(0, T - position_window.MOST), T)
+    return range(max(0, T - position_window.MAX_POSITIONS), T)
 
 
 def _tokens(
@@ -210,7 +210,7 @@ def _heads(values: np.ndarray, shown: str = "") -> Sent:
 def difference(T: int) -> Sent:
     alignment = compare.align_traces(traced(T), other(T))
     a, b = compare.aligned_patterns(traced(T), other(T), *AT, alignment)
-    n = min(MOST_TOKENS, len(a))
+    n = min(MAX_TOKENS, len(a))
     values, tokens = masked((b - a)[:n, :n]), [traced(T).tokens[i] for i in alignment.a[:n]]
     drawn = matrix_heatmap(values, LIGHT, rows="from", columns="to", both=True, tokens=tokens)
     return figure(drawn, 640, 420, some(n, len(a), "aligned tokens"))

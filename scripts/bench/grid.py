@@ -122,7 +122,7 @@ def pictures() -> tuple[Trace, str]:
 
 def ours_json(trace: Trace, size: int) -> str:
     """The figure as it is sent to the browser, with `size` pixels per side of a pattern."""
-    figure = head_grid(trace.thumbnails(size), LIGHT, block=-(-T // size))
+    figure = head_grid(trace.thumbnails(size), LIGHT)
     return str(figure.update_layout(width=600, height=600).to_json())
 
 

@@ -1,6 +1,6 @@
-"""The figures of the pages that teach, from a trace to the JSON that is sent.
+"""The figures of the teaching pages, from a trace to the JSON that is sent.
 
-Most of them show a bounded part of a text, or none. Times, losses and memory that the pages measure
+Most of them show a limited part of a text, or none. Times, losses and memory that the pages measure
 are random numbers here.
 """
 
@@ -9,14 +9,18 @@ import torch
 
 from bench.sent import AT, FULL, GIVEN, HALF, Sent, Shown, figure, model, some, traced
 from mha_viz.app.pages import many_heads
-from mha_viz.app.pages.shapes import walkthrough as shapes
+from mha_viz.app.pages.shapes import walk
 from mha_viz.app.pages.variants import attention_memory, flash_attention, kv_cache, masks
 from mha_viz.figures import cache_sizes, cache_steps
+from mha_viz.figures.journey.cells import images
+from mha_viz.figures.journey.layer import Focus
+from mha_viz.figures.journey.setting import MOST_TOKENS, Setting
+from mha_viz.figures.journey.steps import STEPS
+from mha_viz.figures.journey.still import still
 from mha_viz.figures.lines import Line, line_chart
 from mha_viz.figures.loss_curves import LossCurve, loss_curves
 from mha_viz.figures.masks import mask_figure, masked_pattern
 from mha_viz.figures.pattern_mosaic import pattern_mosaic
-from mha_viz.figures.shapes import tensor_drawing
 from mha_viz.figures.sharing import sharing_figure
 from mha_viz.figures.storage import storage_figure
 from mha_viz.figures.theme import LIGHT
@@ -29,27 +33,28 @@ from mha_viz.lessons.counting import GPT2_SIZES, KNOWN_MODELS
 from mha_viz.lessons.flash import Tile
 from mha_viz.reference import head_reach
 
-STEP = "softmax"  # the largest tensor of the walkthrough: [B, H, T, T]
+STEP = "transpose"  # the picture with the most parts
 H = 12
 
 
-def tensor(T: int) -> Sent:
+def journey(T: int) -> Sent:
     network, (layer, head) = model().network, AT
     attention = network.blocks[layer].attn
     ids = torch.tensor([traced(T).token_ids])
-    steps = walkthrough.walk(attention, network.attention_input(ids, layer))
-    step = next(step for step in steps if step.lesson.name == STEP)
-    heads = walkthrough.owners(attention, step, range(H))
-    values, axes = step.tensor.numpy(), step.lesson.axes
-    drawn = tensor_drawing(values, axes, LIGHT, heads=heads, selected=head)
-    ratio = drawn.layout.yaxis.range[0] / drawn.layout.xaxis.range[1]
-    return figure(drawn, FULL, round(60 + 988 * ratio))
+    resid, x = walkthrough.layer_input(network, ids, layer)
+    steps = walkthrough.walk(attention, x, resid)
+    tokens = traced(T).tokens
+    shown = walk.layer_of(steps, attention, resid, range(H), tokens, MOST_TOKENS)
+    setting = Setting(shown, Focus(shown.T - 1, head), LIGHT)
+    scene = STEPS[STEP](setting)
+    drawn = still(scene, images(shown, LIGHT), setting.width, LIGHT)
+    return figure(drawn, FULL, round(scene.height))
 
 
 def storage(T: int) -> Sent:
     del T
     layout = memory_layout.layouts(*memory_layout.MAX_SIZES.values())[2]
-    drawn = storage_figure(layout.cells, layout.storage, layout.axes, LIGHT, selected=(0, 0, 0))
+    drawn = storage_figure(layout.cells, layout.tape, layout.axes, LIGHT, selected=(0, 0, 0))
     return figure(drawn, 620, 470)
 
 
@@ -86,8 +91,8 @@ def memory_chart(T: int) -> Sent:
 def kv_step(T: int) -> Sent:
     """The first step after the prompt."""
     n = T + kv_cache.DEFAULT_NEW
-    end = min(n, max(kv_cache.MOST_DRAWN, T + 1 + kv_cache.DRAWN_AFTER))
-    part = slice(max(0, end - kv_cache.MOST_DRAWN), end)
+    end = min(n, max(kv_cache.MAX_DRAWN, T + 1 + kv_cache.DRAWN_AFTER))
+    part = slice(max(0, end - kv_cache.MAX_DRAWN), end)
     kept, without = kv_cache.states(T, 1, n)
     tokens = [*traced(T).tokens, *traced(T).tokens * kv_cache.DEFAULT_NEW][part]
     drawn = cache_steps.cache_figure(
@@ -169,18 +174,18 @@ def _random(*shape: int) -> np.ndarray:
 
 
 LESSONS = (
-    Shown("Walkthrough: patterns of a layer", tensor, most=shapes.MOST_TOKENS),
+    Shown("Walkthrough: three pictures of q", journey, most=walk.MAX_TOKENS),
     Shown("Memory layout", storage, any_text=True),
-    Shown("Implementations: fused projection or loop", timing, any_text=True),
+    Shown("A list of heads: fused projection or loop", timing, any_text=True),
     Shown("Output projection", reach, any_text=True),
     Shown("Grouped-query attention", sharing, any_text=True),
-    Shown("KV cache: one step", kv_step, most=kv_cache.MOST_PROMPT),
+    Shown("KV cache: one step", kv_step, most=kv_cache.MAX_PROMPT),
     Shown("KV cache: sizes of well-known models", known_models, any_text=True),
     Shown("FlashAttention: peak memory", memory_chart, any_text=True),
-    Shown("FlashAttention: tiles", tiles, most=flash_attention.MOST_TOKENS),
-    Shown("FlashAttention: running values", running, most=flash_attention.MOST_TOKENS),
-    Shown("Masks: mask", mask, most=masks.MOST_TOKENS),
-    Shown("Masks: pattern under the mask", pattern_under_mask, most=masks.MOST_TOKENS),
+    Shown("FlashAttention: tiles", tiles, most=flash_attention.MAX_TOKENS),
+    Shown("FlashAttention: running values", running, most=flash_attention.MAX_TOKENS),
+    Shown("Masks: mask", mask, most=masks.MAX_TOKENS),
+    Shown("Masks: pattern under the mask", pattern_under_mask, most=masks.MAX_TOKENS),
     Shown("Training: losses", training, any_text=True),
     Shown("Training: patterns", training_patterns, any_text=True),
 )

@@ -1,7 +1,7 @@
 """The views of BertViz and CircuitsVis, at the sizes that they draw within LIMIT seconds.
 
-Both get the patterns of our trace. The size is that of the HTML that a notebook gets, which holds
-all patterns; CircuitsVis also loads its JavaScript. The clock runs in Chromium from the start of
+Both get the patterns of our trace. The size is that of the HTML in a notebook, which holds all
+patterns; CircuitsVis also loads its JavaScript. The clock runs in Chromium from the start of
 the page until all marks exist and two frames have passed. A size is not tried if the time of the
 previous one, times the square of the growth of T, exceeds the limit.
 """
@@ -49,7 +49,7 @@ CHARTS = """(() => {
 
 @dataclass(frozen=True, slots=True)
 class Html:
-    """The HTML that a notebook gets, and the page that is opened here if it is another."""
+    """The HTML in a notebook, and the page that is opened here, if it differs."""
 
     sent: str
     opened: str = ""

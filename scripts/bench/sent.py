@@ -59,7 +59,7 @@ def figure(drawn: go.Figure, width: int, height: int, shown: str = "") -> Sent:
 
 
 def pooled(block: int) -> str:
-    """What a cell stands for, unless it is one pair of tokens."""
+    """The number of tokens that a cell stands for, unless it is one per side."""
     return f"cells of {block} × {block} tokens" if block > 1 else ""
 
 

@@ -1,6 +1,6 @@
-"""A page in Chromium on which views are drawn one after the other, alone, and timed.
+"""A page in Chromium that draws views one at a time, and times each.
 
-plotly.js and the components are loaded, as on a page of the app that has drawn something before.
+plotly.js and the components are already loaded, as on a page of the app that has drawn before.
 The clock runs from the JSON until the images are decoded and two frames have passed.
 """
 

@@ -1,9 +1,9 @@
-"""From `streamlit run app.py` to the first picture of the bundled model, in wall time.
+"""From `streamlit run app.py` to the first figure of the bundled model, in wall time.
 
 The clock starts with the server's process. As soon as its port answers, a blank page in a running
 Chromium with an empty cache opens it; the clock stops when the heatmap has been painted. The
 comparison is what every such app needs: `python -c "import torch, streamlit"`. One more start, not
-timed, watches whether the server imports transformers.
+timed, checks whether the server imports transformers by then; it does so later, in the background.
 """
 
 import subprocess
@@ -50,8 +50,8 @@ def start(quick: bool) -> Iterator[Row]:
         f"at most {FACTOR:g}× + {SECONDS:g} s = {show(limit, 's')}, without transformers",
         picture <= limit and not seen,
         "First picture: wall time from the start of the process until the heatmap is drawn in a "
-        "running Chromium; against `import torch, streamlit`. The server "
-        f"{'imported' if seen else 'did not import'} transformers.",
+        "running Chromium; against `import torch, streamlit`. By then, the server "
+        f"{'had' if seen else 'had not'} imported transformers.",
     )
 
 

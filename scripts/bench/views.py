@@ -1,7 +1,7 @@
 """Every view of the app at GPT-2 small's size: bytes, server time, and drawing time.
 
-The views of BertViz and CircuitsVis that show the same are beside them. The table is printed before
-the table of all measurements, which has two goals: no view sends more than 1.5 MB, and the lines of
+The corresponding views of BertViz and CircuitsVis follow them. The table is printed before the
+table of all measurements, which has two goals: no view sends more than 1.5 MB, and the lines of
 256 tokens are drawn in a tenth of the time that BertViz's head_view takes for 128.
 """
 
