@@ -97,7 +97,7 @@ FOLLOW = """(link) => {
 }"""
 SETTLED = """(idle) => new Promise((done, failed) => {
   const unfinished =
-    "[data-testid^=stSkeleton], .stPlotlyChart:not(:has(.main-svg)), .parity.waiting";
+    "[data-testid^=stSkeleton], .stPlotlyChart:not(:has(.main-svg)), .parity.waiting, .sending";
   const find = (selector) => document.querySelector(selector);
   let timer;
   const end = () => { observer.disconnect(); clearTimeout(timer); clearTimeout(last); };

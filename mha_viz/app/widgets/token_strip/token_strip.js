@@ -60,7 +60,10 @@ export class TokenStrip {
     this.sentence = find(parent, ".sentence");
     this.legend = find(parent, ".legend");
     this.chips = new Chips(find(parent, ".strip"));
-    this.outbox = new Outbox(setState, "focus", PACE);
+    this.outbox = new Outbox((state, choice) => {
+      this.root.classList.remove("sending");
+      setState(state, choice);
+    }, "focus", PACE);
 
     this.data = data;
     this.head = parseHead(data.at);
@@ -198,6 +201,7 @@ export class TokenStrip {
 
   /** @param {number} [rest] */
   send(rest = 0) {
+    this.root.classList.add("sending"); // until Python hears of it: tests wait for that
     this.outbox.send({
       at: headKey(this.head), token: this.pinned, window: this.window, theme: this.asked,
       trace_key: this.data.trace_key,
