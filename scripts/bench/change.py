@@ -10,6 +10,9 @@ The time of a collection grows with what is in memory, so there are two rows: a 
 small's size in a folder and, without a goal, the bundled model. The server imports transformers for
 both: for the first when it loads the model, for the second about two seconds after the first
 picture, to compare the numbers on the page.
+
+Two more rows for GPT-2 small's size: the heatmaps that a held key paints in a second, and the time
+against BertViz's head_view, where the same text is on the screen and another layer is selected.
 """
 
 import shutil
@@ -23,6 +26,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
+from bench import peers
 from bench.common import (
     ROOT,
     TOKENIZER,
@@ -45,6 +49,9 @@ if TYPE_CHECKING:
 T = 128
 LAYERS, HEADS = 4, 6  # of the bundled model, and as many of a larger one
 AT_MOST = 50  # milliseconds until another head is painted
+HELD = 60  # presses of a held key, one every REPEAT milliseconds
+REPEAT = 33
+AT_LEAST = 15  # heads a second while a key is held
 WARM_UP = 3  # key presses that do not count
 PAUSE = 1.0  # seconds between two key presses, so that a collection has ended
 KEPT = ("theme", "browser", "server.address", "server.maxUploadSize")  # no effect on speed
@@ -59,6 +66,35 @@ PRESS = f"""async ([key, name]) => {{
   const shown = await ({DRAWN})((picture) => picture !== before && named());
   return performance.now() - start - shown;
 }}"""
+# The heatmaps that were painted while the keys came, in a second; the last one is awaited.
+HOLD = f"""async ([keys, pause, name]) => {{
+  const image = () => document.querySelector("{MAP}").href.baseVal;
+  let painted = 0, last = image(), held = true;
+  const count = () => {{
+    if (image() !== last) {{ painted += 1; last = image(); }}
+    if (held) requestAnimationFrame(count);
+  }};
+  requestAnimationFrame(count);
+  const start = performance.now();
+  for (const key of keys) {{
+    const press = {{ key, bubbles: true, cancelable: true, repeat: true }};
+    document.body.dispatchEvent(new KeyboardEvent("keydown", press));
+    await new Promise((done) => setTimeout(done, pause));
+  }}
+  const seconds = (performance.now() - start) / 1000;
+  held = false;
+  await ({DRAWN})(() => document.querySelector(".lead b")?.textContent === name);
+  return painted / seconds;
+}}"""
+LAYER = """async (layer) => {
+  const start = performance.now();
+  const select = document.querySelector("#layer");
+  select.value = layer;
+  select.dispatchEvent(new Event("change", { bubbles: true }));
+  await new Promise(requestAnimationFrame);
+  await new Promise(requestAnimationFrame);
+  return performance.now() - start;
+}"""
 FORGET = """() => {
   mhaVizParcels.set("every pattern", null);
   document.dispatchEvent(new CustomEvent("mha-viz parcel", { detail: "every pattern" }));
@@ -75,9 +111,19 @@ def change(quick: bool) -> Iterator[Row]:
     keys = 9 if quick else LAYERS * HEADS - 1 - WARM_UP
     with gpt2_small() as folder:
         theirs, ours = time_keys(str(folder), keys)
+        rate = heads_a_second(str(folder))
     yield at_least(f"{WHAT}, GPT-2 small", theirs, ours, 5, "ms", NOTE)
     limit = f"{AT_MOST} ms"
     yield Row(f"{WHAT}, at most", limit, show(ours, "ms"), "", limit, ours <= AT_MOST)
+    per_second = f"{AT_LEAST} heads/s"
+    yield Row(
+        "A held key, at least", per_second, f"{rate:.0f} heads/s", "", per_second, rate >= AT_LEAST
+    )
+    bertviz = time_layers(3 if quick else peers.L - 1)
+    what = f"Another head, T = {T}; BertViz's head_view, another layer"
+    yield at_least(
+        what, bertviz, ours, 5, "ms", "BertViz: from the change of the layer to two frames."
+    )
     theirs, ours = time_keys("bundled", keys)
     ratio = f"{factor(theirs / ours)} faster"
     yield Row(f"{WHAT}, bundled", show(theirs, "ms"), show(ours, "ms"), ratio, "", None)
@@ -111,6 +157,27 @@ def time_keys(model: str, n_keys: int) -> tuple[float, float]:
     return median(times["theirs"][WARM_UP:]), median(times["ours"][WARM_UP:])
 
 
+def heads_a_second(model: str) -> float:
+    """Heatmaps painted in a second while the arrow keys come as fast as a held key repeats."""
+    steps = list(snake(peers.L, peers.H))[:HELD]
+    with chromium() as browser, server() as (ours, _):
+        page = opened(browser, ours, model)
+        rate: float = page.evaluate(HOLD, [[key for key, _ in steps], REPEAT, steps[-1][1]])
+    return rate
+
+
+def time_layers(n_layers: int) -> float:
+    """Median milliseconds until BertViz's head_view has drawn another layer of the same text."""
+    page_html = peers.HEAD_VIEW.make(T)
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
+        file = peers.written(page_html, Path(folder))
+        page = browser.new_context(viewport=WINDOW).new_page()
+        page.set_default_timeout(1e3 * PATIENCE)
+        page.goto(file.as_uri())
+        page.wait_for_function(peers.HEAD_VIEW.drawn_when(T))
+        return median(page.evaluate(LAYER, str(layer)) for layer in range(1, n_layers + 1))
+
+
 def defaults() -> Iterator[str]:
     """Command line options that undo the project's settings."""
     from streamlit import config
@@ -126,11 +193,11 @@ def defaults() -> Iterator[str]:
                 yield from (f"--{key}", str(value))
 
 
-def snake() -> Iterator[tuple[str, str]]:
+def snake(n_layers: int = LAYERS, n_heads: int = HEADS) -> Iterator[tuple[str, str]]:
     """(key, head that it leads to): every head once, from L0 H0 on, along the rows in turn."""
-    for layer in range(LAYERS):
+    for layer in range(n_layers):
         forth = layer % 2 == 0
-        heads = range(HEADS) if forth else range(HEADS - 1, -1, -1)
+        heads = range(n_heads) if forth else range(n_heads - 1, -1, -1)
         for step, head in enumerate(heads):
             if layer or step:
                 key = "ArrowDown" if not step else "ArrowRight" if forth else "ArrowLeft"

@@ -95,13 +95,14 @@ def measure(
         begun = time.process_time()
         page = peer.make(T)
         made = 1e3 * (time.process_time() - begun)
-        drawn = _drawn(browser, _written(page, folder), WATCH % peer.drawn_when(T))
+        drawn = _drawn(browser, written(page, folder), WATCH % peer.drawn_when(T))
         why = "" if drawn is not None else f"not drawn in {LIMIT} s"
         yield Measured(T, len(page.sent.encode()), made, drawn, why)
         last, seconds = T, float(LIMIT) if drawn is None else drawn / 1e3
 
 
-def _written(page: Html, folder: Path) -> Path:
+def written(page: Html, folder: Path) -> Path:
+    """The file of a page, with what it loads beside it."""
     file = folder / "theirs.html"
     if page.opened:
         file.write_text(page.opened, encoding="utf-8")

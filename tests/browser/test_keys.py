@@ -1,6 +1,5 @@
 """The arrow keys on the Attention page."""
 
-
 import pytest
 from playwright.sync_api import expect
 from support.browser import GRID, MAP, Opener
