@@ -4,6 +4,7 @@ MhaVizError
 ├── ShapeError          a tensor or a size that does not fit            (also a ValueError)
 ├── LineError           a typed line of code that cannot be evaluated   (also a ValueError)
 ├── ExerciseError       a file with exercises that is broken           (also a ValueError)
+├── TalkError           a file with a talk that is broken               (also a ValueError)
 ├── TextError           a text that cannot be used                      (also a ValueError)
 ├── HeadNotFound        a layer or head that this model does not have   (also an IndexError)
 ├── CheckpointError     a checkpoint that is incomplete or damaged      (also a ValueError)
@@ -30,6 +31,10 @@ class LineError(MhaVizError, ValueError):
 
 class ExerciseError(MhaVizError, ValueError):
     """A file with exercises that is broken; the message names the line."""
+
+
+class TalkError(MhaVizError, ValueError):
+    """A file with a talk that is broken; the message names the lines."""
 
 
 class TextError(MhaVizError, ValueError):

@@ -14,6 +14,7 @@ page = st.navigation(
             st.Page("heads.py", title="Heads", icon=":material/badge:"),
             st.Page("compare.py", title="Compare", icon=":material/compare:"),
             st.Page("pruning.py", title="Pruning", icon=":material/content_cut:"),
+            st.Page("talk.py", title="Talk", icon=":material/slideshow:"),
         ],
         "Learn": [
             st.Page("shapes.py", title="Shapes", icon=":material/view_in_ar:"),

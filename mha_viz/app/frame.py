@@ -16,13 +16,16 @@ from mha_viz.app import style
 if TYPE_CHECKING:
     from mha_viz.app.view import View
 
-OF_OTHER_MODELS = {"training"}  # pages that show no number of the model in the sidebar
+OF_OTHER_MODELS = {"training", "talk"}  # pages that show no number of the model in the sidebar
 _warm = threading.Event()  # set once the server has shown a page
 
 
 def begin() -> DeltaGenerator:
     """Sets up the page; returns a placeholder, which shows a message while the server warms up."""
-    stage = st.session_state.get("stage", st.query_params.get("stage") == "true")
+    state = st.session_state
+    stage = state.get("stage", st.query_params.get("stage") == "true")
+    for name in ("scene", "from_talk"):  # set by the player of a talk
+        state.setdefault(name, st.query_params.get(name) == "true")
     style.page_setup(stage=bool(stage))
     placeholder = st.empty()
     if not _warm.is_set():
@@ -37,7 +40,7 @@ def begin() -> DeltaGenerator:
 def run(page: StreamlitPage, placeholder: DeltaGenerator) -> None:
     """Gathers the inputs and runs the page; skips it if there is nothing to draw yet."""
     from mha_viz.app import export_panel, inputs
-    from mha_viz.app.widgets import chart
+    from mha_viz.app.widgets import chart, talk_file
     from mha_viz.app.widgets.parity_line import parity_line
     from mha_viz.app.work import jobs
 
@@ -57,14 +60,21 @@ def run(page: StreamlitPage, placeholder: DeltaGenerator) -> None:
         "bad": theme.bad,
         "grid-ratio": f"{view.trace.n_heads} / {view.trace.n_layers + 0.4}",
     }
-    style.rules(stage=view.stage, variables=variables)
+    in_talk = st.session_state["scene"]
+    style.rules(stage=view.stage, scene=in_talk, variables=variables)
     st.session_state["view"] = view
     jobs.keep_alive()
     chart.reset()
     page.run()
-    export_panel.offer(view, page.title, alone=inputs.serves_this_machine_only())
     _warm.set()
-    if page.url_path not in OF_OTHER_MODELS:
+    if in_talk:
+        return
+    name = page.url_path or "attention"
+    if name != "talk":
+        export_panel.offer(view, page.title, alone=inputs.serves_this_machine_only())
+        if not st.session_state["from_talk"]:
+            talk_file.add_to_talk(view, name, page.title)
+    if name not in OF_OTHER_MODELS:
         parity_line(view)
 
 

@@ -9,6 +9,7 @@ from mha_viz.assets import ASSETS
 _HERE = Path(__file__).resolve().parent
 _ICON = ASSETS / "icon.png"  # a Material icon would be fetched from a font server
 _RULES = (_HERE / "style.css").read_text(encoding="utf-8")
+_SCENE = (_HERE / "scene.css").read_text(encoding="utf-8")
 _STAGE = (_HERE / "stage.css").read_text(encoding="utf-8")
 
 
@@ -22,8 +23,8 @@ def page_setup(*, stage: bool) -> None:
     )
 
 
-def rules(*, stage: bool, variables: dict[str, str]) -> None:
+def rules(*, stage: bool, scene: bool, variables: dict[str, str]) -> None:
     """Writes the rules into the page, with `variables` (colours, proportions) for CSS."""
     values = "".join(f"--{name}:{value};" for name, value in variables.items())
-    extra = _STAGE if stage else ""
+    extra = (_STAGE if stage else "") + (_SCENE if scene else "")
     st.html(f"<style>:root{{{values}}}{_RULES}{extra}</style>")

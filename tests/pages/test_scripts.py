@@ -148,7 +148,7 @@ def same_figure(found: object, wanted: object, where: str) -> None:
         for number, (one, other) in enumerate(zip(found, wanted, strict=True)):
             same_figure(one, other, f"{where} {number}")
     elif isinstance(wanted, float) and isinstance(found, float):
-        assert found == pytest.approx(wanted, rel=1e-4, abs=1e-6), where
+        assert found == pytest.approx(wanted, rel=1e-4, abs=1e-6, nan_ok=True), where
     else:
         assert found == wanted, where
 

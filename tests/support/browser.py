@@ -129,7 +129,7 @@ class Tab:
     """
 
     # What is there once a page is.
-    drawn = ".js-plotly-plot .main-svg, .stDataFrame, .journey, .code_view"
+    drawn = ".js-plotly-plot .main-svg, .stDataFrame, .journey, .code_view, .play"
 
     def __init__(self, page: Page, address: str) -> None:
         self.page = page

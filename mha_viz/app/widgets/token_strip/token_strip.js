@@ -60,10 +60,7 @@ export class TokenStrip {
     this.sentence = find(parent, ".sentence");
     this.legend = find(parent, ".legend");
     this.chips = new Chips(find(parent, ".strip"));
-    this.outbox = new Outbox((state, choice) => {
-      this.root.classList.remove("sending");
-      setState(state, choice);
-    }, "focus", PACE);
+    this.outbox = new Outbox(setState, "focus", PACE);
 
     this.data = data;
     this.head = parseHead(data.at);
@@ -104,6 +101,7 @@ export class TokenStrip {
     this.data = data;
     this.labels = data.tokens.map(([label]) => label);
     if (this.outbox.upToDate(data.ack)) {
+      this.root.classList.remove("sending");
       this.head = parseHead(data.at);
       this.pinned = data.token;
       this.window = data.window;
@@ -201,7 +199,7 @@ export class TokenStrip {
 
   /** @param {number} [rest] */
   send(rest = 0) {
-    this.root.classList.add("sending"); // until Python hears of it: tests wait for that
+    this.root.classList.add("sending"); // until Python has answered: tests wait for that
     this.outbox.send({
       at: headKey(this.head), token: this.pinned, window: this.window, theme: this.asked,
       trace_key: this.data.trace_key,

@@ -1,0 +1,100 @@
+// @ts-check
+// The speaker's notes, in a second window of the same browser or, if that is blocked, below the scene.
+
+import { element } from "../../browser/dom.js";
+import { clock, delay } from "./presses.js";
+
+/** @import { Player } from "./player.js" */
+
+const KEYS = [
+  ["→ ←", "next, back; a clicker too"],
+  ["E", "explore this scene; E again: back"],
+  ["R", "restore the scene"],
+  ["B", "black screen"],
+  ["1 … 9", "go to a scene"],
+  ["Esc", "leave"],
+];
+
+export class Notes {
+  /** @param {Player} player */
+  constructor(player) {
+    this.player = player;
+    /** @type {Window | null} */
+    this.window = null;
+    this.below = element("div", "notes below");
+    this.below.hidden = true;
+    this.timer = setInterval(() => this.draw(), 500);
+  }
+
+  /** @param {(event: KeyboardEvent) => void} onKey */
+  toggle(onKey) {
+    if (this.window && !this.window.closed) {
+      this.window.focus();
+      return;
+    }
+    if (!this.below.hidden) {
+      this.below.hidden = true;
+      return;
+    }
+    this.window = window.open("", "mha-viz-notes", "width=1280,height=720");
+    if (!this.window) {
+      this.below.hidden = false;
+    } else {
+      this.window.document.title = `Notes: ${this.player.data.title}`;
+      const style = element("style", "", this.player.data.notes_css);
+      this.window.document.head.replaceChildren(style);
+      this.window.addEventListener("keydown", onKey);
+    }
+    this.draw();
+  }
+
+  draw() {
+    const body = this.window && !this.window.closed ? this.window.document.body : null;
+    if (body) body.replaceChildren(...this.content());
+    if (!this.below.hidden) this.below.replaceChildren(...this.content().slice(0, 2));
+  }
+
+  content() {
+    const { data: { scenes, title, plan }, scene, seconds } = this.player;
+    const now = scenes[scene];
+    const left = element("main");
+    const heading = element("h1");
+    heading.append(
+      element("span", "number", scene < 0 ? "Title " : `${scene + 1} of ${scenes.length} `),
+      now?.title ?? title,
+    );
+    const lines = element("ul");
+    for (const line of (now?.notes ?? "").split("\n").filter((text) => text.trim())) {
+      lines.append(element("li", "", line));
+    }
+    left.append(heading, element("p", "sentence", now?.sentence ?? ""), lines);
+    const next = element("p", "next");
+    const after = scenes[scene + 1];
+    next.append("Next: ", element("b", "", after?.title ?? "the end"));
+    if (after) next.append(element("span", "state", this.player.stateOf(scene + 1)));
+    const time = element("aside");
+    const begun = seconds > 0;
+    time.append(
+      element("p", "clock", clock(seconds)),
+      element("p", "", `of ${clock(60 * plan.reduce((sum, n) => sum + n, 0))}`),
+      element("p", "delay", begun ? delay(seconds, plan, scene) : "starts with the first press"),
+    );
+    const list = element("ol");
+    scenes.forEach(({ title: name, ask }, number) => {
+      const row = element("li", number === scene ? "now" : number < scene ? "past" : "", name);
+      if (ask.length) row.append(element("span", "reveal", "reveal"));
+      list.append(row);
+    });
+    const keys = element("dl");
+    for (const [key, does] of KEYS) keys.append(element("dt", "", key), element("dd", "", does));
+    time.append(list, keys);
+    left.append(next);
+    return [left, time];
+  }
+
+  destroy() {
+    clearInterval(this.timer);
+    this.below.remove();
+    this.window?.close();
+  }
+}
