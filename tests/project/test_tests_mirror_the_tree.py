@@ -28,6 +28,7 @@ OF_EVERY_PAGE = {
     "parity_line": "the comparison with transformers under each page",
 }
 ELSEWHERE = {
+    "app/frame": "tests/pages and tests/browser, on every page",
     "app/widgets": "tests/pages, and tests/browser for clicks",
     "app/work/models": "tests/unit/app/test_inputs.py",
 }

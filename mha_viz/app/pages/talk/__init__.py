@@ -24,7 +24,7 @@ _play = st.components.v2.component(
     "mha_viz_talk",
     html='<div class="play"><button>Play the talk</button></div>',
     css=(_HERE / "play_button.css").read_text(encoding="utf-8"),
-    js=component_code(_HERE / "player.js"),
+    js=component_code(_HERE / "play_button.js"),
 )
 COLOURS = ("page", "ink", "muted", "hairline", "control", "query")
 

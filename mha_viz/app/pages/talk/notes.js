@@ -71,7 +71,7 @@ export class Notes {
     const next = element("p", "next");
     const after = scenes[scene + 1];
     next.append("Next: ", element("b", "", after?.title ?? "the end"));
-    if (after) next.append(element("span", "state", this.player.stateOf(scene + 1)));
+    if (after) next.append(element("span", "state", this.player.frames.stateOf(scene + 1)));
     const time = element("aside");
     const begun = seconds > 0;
     time.append(

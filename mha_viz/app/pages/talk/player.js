@@ -1,43 +1,21 @@
 // @ts-check
-// Plays a talk over the whole window: one scene is seen, its neighbours are drawn behind it.
+// Plays a talk over the whole window: goes from press to press, by keys and buttons.
 
-import { component } from "../../browser/component.js";
-import { element, find, setVariables } from "../../browser/dom.js";
+import { Layout } from "./layout.js";
 import { Notes } from "./notes.js";
 import { actionOf, pressesOf } from "./presses.js";
 import { SceneFrame } from "./scene_frame.js";
+import { SceneFrames } from "./scene_frames.js";
 
-/** @import { SetState } from "../../browser/component.js" */
+/** @import { Data } from "./play_button.js" */
 
-/**
- * @typedef {object} Scene
- * @property {string} title
- * @property {string} sentence
- * @property {string} address relative to the app's first page
- * @property {string} about the model and the head
- * @property {string} notes
- * @property {string} theme
- * @property {string[]} ask
- *
- * @typedef {object} Data
- * @property {string} title
- * @property {Scene[]} scenes
- * @property {number[]} plan minutes of each scene
- * @property {Record<string, Record<string, string>>} palettes
- * @property {"light" | "dark"} theme
- * @property {string} css
- * @property {string} notes_css
- */
-
-const AHEAD = 2; // scenes that are drawn before they are asked for
 const EDITABLE = "input, textarea, select, [contenteditable=true], [role=slider], [role=combobox]";
 const PRESSED = "button, a, [role=button], [role=tab], [role=radio], summary";
-const ASIDE = ["stage", "scene", "embed", "embed_options"]; // parameters of a scene, not of a page
 
 export class Player {
   /**
    * @param {Data} data
-   * @param {(scene: number) => void} onEnd hears the last scene shown
+   * @param {(scene: number) => void} onEnd hears the last scene that was shown
    */
   constructor(data, onEnd) {
     this.data = data;
@@ -47,71 +25,27 @@ export class Player {
     /** @type {number | null} the press that waits for its picture */
     this.pending = null;
     this.begun = 0;
-    /** @type {Map<number, SceneFrame>} */
-    this.frames = new Map();
-    /** @type {Map<number, string>} where scenes were left whose frames are gone */
-    this.left = new Map();
     /** @type {SceneFrame | null} */
     this.explored = null;
     this.onKey = (/** @type {KeyboardEvent} */ event) => this.key(event);
-
-    this.root = element("div", "talk");
-    this.root.role = "dialog";
-    this.root.ariaLabel = data.title;
-    this.root.tabIndex = -1;
-    this.style = element("style", "", data.css);
-    this.heading = element("h1");
-    this.sentence = element("p", "sentence");
-    this.about = element("p", "about");
-    this.header = element("header");
-    this.header.append(this.heading, this.sentence, this.about);
-    this.opening = element("p", "opening", data.title);
-    this.choices = element("ul", "choices");
-    this.picture = element("div", "picture");
-    this.picture.append(this.opening, this.choices);
-    this.dots = element("nav");
-    this.dots.ariaLabel = "Scenes";
     this.notes = new Notes(this);
-    this.return = element("button", "return", "Back to the talk (E)");
-    this.return.hidden = true;
-    this.return.addEventListener("click", () => this.explore());
-    this.black = element("div", "black");
-    this.black.hidden = true;
-    this.root.append(
-      this.style, this.header, this.picture, this.notes.below, this.footer(), this.return, this.black,
-    );
+    this.layout = new Layout(data, {
+      back: () => this.go(this.at - 1),
+      next: () => this.go(this.at + 1),
+      explore: () => this.explore(),
+      notes: () => this.notes.toggle(this.onKey),
+      full: () => this.full(),
+      leave: () => this.destroy(),
+    }, (scene) => this.goToScene(scene));
+    this.root = this.layout.root;
+    this.layout.picture.after(this.notes.below);
+    this.frames = new SceneFrames(this.layout.picture, data, this.onKey, (scene) => this.arrived(scene));
     document.body.append(this.root);
     this.app = document.getElementById("root");
     if (this.app) this.app.inert = true;
-    this.root.focus();
     window.addEventListener("keydown", this.onKey, true);
-    this.header.addEventListener("click", (event) => {
-      this.go(this.at + (event.clientX < window.innerWidth / 2 ? -1 : 1));
-    });
     this.draw();
-  }
-
-  footer() {
-    const footer = element("footer");
-    const button = (/** @type {string} */ text, /** @type {string} */ name, /** @type {() => void} */ press) => {
-      const made = element("button", "", text);
-      made.ariaLabel = made.title = name;
-      made.addEventListener("click", press);
-      return made;
-    };
-    this.data.scenes.forEach(({ title }, scene) => {
-      this.dots.append(button("", `Scene ${scene + 1}: ${title}`, () => this.goToScene(scene)));
-    });
-    footer.append(
-      button("‹", "Back", () => this.go(this.at - 1)),
-      this.dots,
-      button("›", "Next", () => this.go(this.at + 1)),
-      button("Explore", "Explore this scene (E)", () => this.explore()),
-      button("Notes", "Notes (N)", () => this.notes.toggle(this.onKey)),
-      button("Full screen", "Full screen (F)", () => this.full()),
-      button("Leave", "Leave the talk (Esc)", () => this.destroy()),
-    );
-    return footer;
+    this.root.focus();
   }
 
   /** The scene that is seen; -1 for the title. */
@@ -124,82 +58,13 @@ export class Player {
     return this.begun ? (performance.now() - this.begun) / 1000 : 0;
   }
 
-  /** @param {number} scene */
-  stateOf(scene) {
-    const frame = this.frames.get(scene);
-    if (!frame) return "";
-    if (frame.failed) return `no picture: ${frame.failed}`;
-    return frame.ready ? "ready" : `computing, ${Math.round((performance.now() - frame.begun) / 1000)} s`;
-  }
-
-  // ---- what is shown ----
-
   draw() {
-    const { scenes } = this.data;
-    const { scene, asks } = this.presses[this.at];
-    const now = scenes[scene];
-    this.prepare(scene);
-    setVariables(this.root, this.data.palettes[now?.theme || this.data.theme]);
-    this.opening.hidden = scene >= 0;
-    this.heading.textContent = now?.title ?? "";
-    this.sentence.textContent = now?.sentence ?? "";
-    this.about.textContent = now ? `${now.about} · ${scene + 1} / ${scenes.length}` : "";
-    this.choices.hidden = !asks;
-    this.choices.replaceChildren(...(asks ? now.ask.map((choice) => element("li", "", choice)) : []));
-    for (const [of, frame] of this.frames) frame.show(of === scene && !asks && !frame.failed);
-    [...this.dots.children].forEach((dot, of) => {
-      dot.ariaCurrent = of === scene ? "step" : null;
-    });
+    const press = this.presses[this.at];
+    this.frames.prepare(press.scene, this.presses[this.pending ?? this.at].scene);
+    this.frames.show(press.asks ? null : press.scene);
+    this.layout.draw(press);
     this.notes.draw();
   }
-
-  /**
-   * Frames for the scene, the one that is asked for and their neighbours; the others go.
-   * @param {number} scene
-   * @param {number} [asked]
-   */
-  prepare(scene, asked = scene) {
-    const wanted = [asked, scene];
-    for (let more = 1; more <= AHEAD; more += 1) wanted.push(asked + more);
-    wanted.push(asked - 1);
-    for (const [of, frame] of this.frames) {
-      if (wanted.includes(of)) continue;
-      this.left.set(of, frame.address);
-      frame.destroy();
-      this.frames.delete(of);
-    }
-    for (const of of wanted) {
-      if (!this.data.scenes[of] || this.frames.has(of)) continue;
-      this.frames.set(of, this.frameOf(of, this.left.get(of) ?? this.addressOf(of)));
-    }
-  }
-
-  /**
-   * @param {number} scene
-   * @param {string} address
-   */
-  frameOf(scene, address) {
-    return new SceneFrame(this.picture, address, this.data.scenes[scene].title, this.onKey, () => {
-      const { pending } = this;
-      this.pending = null;
-      if (pending !== null && this.presses[pending].scene === scene) this.go(pending);
-      else {
-        this.pending = pending;
-        this.draw();
-      }
-    });
-  }
-
-  /** @param {number} scene */
-  addressOf(scene) {
-    const { address, theme } = this.data.scenes[scene];
-    const made = new URL(address, base());
-    for (const name of ["stage", "scene", "embed"]) made.searchParams.set(name, "true");
-    made.searchParams.set("embed_options", `${theme || this.data.theme}_theme`);
-    return made.href;
-  }
-
-  // ---- what is pressed ----
 
   /**
    * Shows a press, or waits for its picture while the present scene stays. Asked again, it waits no
@@ -208,19 +73,15 @@ export class Player {
    */
   go(press) {
     if (press < 0 || press >= this.presses.length) return;
-    this.explored?.destroy();
-    this.explored = null;
-    this.return.hidden = true;
+    this.endExploring();
     const { scene, asks } = this.presses[press];
-    const again = this.pending === press;
-    this.pending = null;
-    if (scene >= 0 && !asks && !again && !this.frames.get(scene)?.ready) {
+    if (scene >= 0 && !asks && this.pending !== press && !this.frames.get(scene)?.ready) {
       this.pending = press;
-      this.prepare(this.scene, scene);
-      return;
+    } else {
+      this.pending = null;
+      this.at = press;
+      if (press > 0 && !this.begun) this.begun = performance.now();
     }
-    if (press > 0 && !this.begun) this.begun = performance.now();
-    this.at = press;
     this.draw();
     this.root.focus();
   }
@@ -231,30 +92,35 @@ export class Player {
     if (press >= 0) this.go(press);
   }
 
+  /** @param {number} scene one that has just been drawn */
+  arrived(scene) {
+    if (this.pending !== null && this.presses[this.pending].scene === scene) this.go(this.pending);
+    else this.draw();
+  }
+
   /** Opens the scene's page with all its controls, or goes back to the scene as it was. */
   explore() {
-    const scene = this.frames.get(this.scene);
     if (this.explored) {
-      this.explored.destroy();
-      this.explored = null;
+      this.endExploring();
       this.root.focus();
-    } else if (scene) {
-      const address = new URL(scene.address);
-      for (const name of ASIDE) address.searchParams.delete(name);
-      address.searchParams.set("from_talk", "true");
-      this.explored = new SceneFrame(this.root, address.href, "Explore", this.onKey, () => {});
+    } else if (this.scene >= 0) {
+      const page = this.frames.pageOf(this.scene);
+      this.explored = new SceneFrame(this.root, page, "Explore", this.onKey, () => {});
       this.explored.frame.classList.add("explored");
       this.explored.show(true);
+      this.layout.return.hidden = false;
     }
-    this.return.hidden = !this.explored;
+  }
+
+  endExploring() {
+    this.explored?.destroy();
+    this.explored = null;
+    this.layout.return.hidden = true;
   }
 
   restore() {
-    const { scene } = this;
-    if (scene < 0) return;
-    this.frames.get(scene)?.destroy();
-    this.left.delete(scene);
-    this.frames.set(scene, this.frameOf(scene, this.addressOf(scene)));
+    if (this.scene < 0) return;
+    this.frames.restore(this.scene);
     this.draw();
   }
 
@@ -272,7 +138,8 @@ export class Player {
     if (this.explored && !["explore", "leave"].includes(action)) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    if (!this.black.hidden) this.black.hidden = true;
+    const { black } = this.layout;
+    if (!black.hidden) black.hidden = true;
     else if (action === "next") this.go(this.at + 1);
     else if (action === "back") this.go(this.at - 1);
     else if (action === "first") this.go(0);
@@ -282,7 +149,7 @@ export class Player {
     else if (action === "explore") this.explore();
     else if (action === "restore") this.restore();
     else if (action === "notes") this.notes.toggle(this.onKey);
-    else if (action === "black") this.black.hidden = false;
+    else if (action === "black") black.hidden = false;
     else if (action === "full") this.full();
     else if (this.explored) this.explore();
     else this.destroy();
@@ -291,8 +158,8 @@ export class Player {
   destroy() {
     if (!this.root.isConnected) return;
     window.removeEventListener("keydown", this.onKey, true);
-    for (const frame of this.frames.values()) frame.destroy();
-    this.explored?.destroy();
+    this.frames.destroy();
+    this.endExploring();
     this.notes.destroy();
     if (document.fullscreenElement) document.exitFullscreen();
     this.root.remove();
@@ -300,39 +167,3 @@ export class Player {
     this.onEnd(this.scene);
   }
 }
-
-/** The address of the app's first page. */
-function base() {
-  return new URL(location.pathname.replace(/[^/]*$/, ""), location.origin);
-}
-
-class PlayButton {
-  /**
-   * @param {HTMLElement | ShadowRoot} parent
-   * @param {SetState} setState
-   * @param {Data} data
-   */
-  constructor(parent, setState, data) {
-    this.data = data;
-    /** @type {Player | null} */
-    this.player = null;
-    this.button = find(parent, "button");
-    this.button.addEventListener("click", () => {
-      this.player?.destroy();
-      this.player = new Player(this.data, (scene) => setState("left", scene));
-    });
-  }
-
-  /** @param {Data} data */
-  update(data) {
-    this.data = data;
-  }
-
-  destroy() {
-    this.player?.destroy();
-  }
-}
-
-export default component(
-  (parent, setState, /** @type {Data} */ data) => new PlayButton(parent, setState, data),
-);
