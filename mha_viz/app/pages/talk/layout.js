@@ -59,7 +59,18 @@ export class Layout {
     this.black = element("div", "black");
     this.black.hidden = true;
     const style = element("style", "", data.css);
+    this.fit = () => {
+      const scale = Math.max(1, Math.min(window.innerWidth / 1280, window.innerHeight / 720));
+      this.root.style.setProperty("--scale", String(scale));
+    };
+    this.fit();
+    window.addEventListener("resize", this.fit);
     this.root.append(style, header, this.picture, footer, this.return, this.black);
+  }
+
+  destroy() {
+    window.removeEventListener("resize", this.fit);
+    this.root.remove();
   }
 
   /** @param {Press} press */

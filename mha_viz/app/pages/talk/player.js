@@ -162,7 +162,7 @@ export class Player {
     this.endExploring();
     this.notes.destroy();
     if (document.fullscreenElement) document.exitFullscreen();
-    this.root.remove();
+    this.layout.destroy();
     if (this.app) this.app.inert = false;
     this.onEnd(this.scene);
   }
