@@ -20,6 +20,7 @@ from torch import Tensor
 
 from mha_viz.callbacks import OnProgress
 from mha_viz.errors import ShapeError
+from mha_viz.head import Head
 from mha_viz.model import Model
 from mha_viz.network import Network
 from mha_viz.trace import Array, Trace
@@ -56,6 +57,19 @@ class DirectEffects:
         biases = self.attention_bias.sum(axis=0) + self.mlps.sum(axis=0)
         out: Array = self.embedding + heads + biases + self.constant
         return out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Push:
+    """What the heads write towards the most likely next token at one position.
+
+    Effects are those of `heads_towards`; `score` is the logit of that token minus the mean logit.
+    """
+
+    tokens: tuple[int, ...]  # the most likely next tokens, the first one first
+    probabilities: tuple[float, ...]
+    heads: Array  # [L, H]; NaN for pruned heads
+    score: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,11 +176,65 @@ def heads_towards(
     gate = None if head_gate is None else torch.tensor(head_gate, device=model.device)
     at = torch.tensor([given], device=model.device)
     terms = _run(model.network, at, position % len(given), None, gate)
-    W_U = model.network.W_U.weight.float()
+    return _towards(model.network, terms.heads, terms.resid, token)
+
+
+@torch.inference_mode()
+def push(
+    model: Model,
+    trace: Trace,
+    *,
+    position: int = -1,
+    k: int = 3,
+    on_progress: OnProgress | None = None,
+) -> Push:
+    """What the heads write towards the most likely next token at a position; one pass.
+
+    `tokens` are the `k` most likely ones. `on_progress` is called with the fraction done, and an
+    exception that it raises stops the run. Raises ShapeError as `direct_effects` does.
+    """
+    _check_trace(model, trace)
+    terms = _terms(model, trace, position, on_progress)
+    logits = model.network.unembed(terms.resid.to(model.network.dtype)).float()
+    likely = logits.softmax(-1).topk(k)
+    token = int(likely.indices[0])
+    return Push(
+        tokens=tuple(likely.indices.tolist()),
+        probabilities=tuple(likely.values.tolist()),
+        heads=_towards(model.network, terms.heads, terms.resid, token),
+        score=float(logits[token] - logits.mean()),
+    )
+
+
+@torch.inference_mode()
+def telling_head(model: Model, trace: Trace) -> Head:
+    """The head that writes most towards the most likely next token of the text.
+
+    It needs no pass: z comes from the trace, and the scale of the final norm changes no order.
+    Raises ShapeError for a trace of a model of another size.
+    """
+    _check_trace(model, trace)
+    network, cfg = model.network, model.config
+    scales = np.array(trace.scales, dtype=np.float32)[:, None, None]
+    scores = np.einsum("lhd,lhtd->lht", trace.q[:, :, -1], trace.k) * scales
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    z = torch.from_numpy(np.einsum("lht,lhtd->lhd", weights, trace.v)).to(model.device)
+    written = z.new_full((cfg.n_layers, cfg.n_heads, cfg.d_model), torch.nan)
+    for layer, block in enumerate(network.blocks):
+        kept = cfg.kept_heads(layer)
+        written[layer, kept] = torch.einsum(
+            "hd,hdc->hc", z[layer, kept], block.attn.W_O_by_head.float()
+        )
+    effects = _towards(network, written, written.nansum((0, 1)), int(trace.logits.argmax()))
+    return Head(*divmod(int(np.nanargmax(effects)), cfg.n_heads))
+
+
+def _towards(network: Network, heads: Tensor, resid: Tensor, token: int) -> Array:
+    """`[L, H]`: the effect on the logit of a token of what the heads write, minus the mean's."""
+    W_U = network.W_U.weight.float()
     out: Array = (
-        (model.network.frozen_final_norm(terms.resid)(terms.heads) @ (W_U[token] - W_U.mean(0)))
-        .cpu()
-        .numpy()
+        (network.frozen_final_norm(resid)(heads) @ (W_U[token] - W_U.mean(0))).cpu().numpy()
     )
     return out
 

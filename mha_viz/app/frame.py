@@ -42,7 +42,8 @@ def run(page: StreamlitPage, placeholder: DeltaGenerator) -> None:
     from mha_viz.app import export_panel, inputs
     from mha_viz.app.widgets import chart, talk_file
     from mha_viz.app.widgets.parity_line import parity_line
-    from mha_viz.app.work import jobs
+    from mha_viz.app.work import head_names, jobs
+    from mha_viz.figures.grid import grid_ratio
 
     view = inputs.view()
     placeholder.empty()
@@ -53,12 +54,13 @@ def run(page: StreamlitPage, placeholder: DeltaGenerator) -> None:
         "ink": theme.ink,
         "muted": theme.muted,
         "query": theme.query,
+        "query-fill": theme.query_fill,
         "track": theme.surface,
         "bar": theme.accent,
         "good": theme.good,
         "warn": theme.warn,
         "bad": theme.bad,
-        "grid-ratio": f"{view.trace.n_heads} / {view.trace.n_layers + 0.4}",
+        "grid-ratio": f"{grid_ratio(view.trace.n_layers, view.trace.n_heads):.4f}",
     }
     in_talk = st.session_state["scene"]
     style.rules(stage=view.stage, scene=in_talk, variables=variables)
@@ -76,6 +78,7 @@ def run(page: StreamlitPage, placeholder: DeltaGenerator) -> None:
             talk_file.add_to_talk(view, name, page.title)
     if name not in OF_OTHER_MODELS:
         parity_line(view)
+        head_names.measure(view.model)
 
 
 def view() -> "View":

@@ -25,7 +25,6 @@ from mha_viz.trace import Cut, Trace
 
 SCALES: dict[str, Scale] = {"√ weight": "sqrt", "weight": "weight", "vs uniform": "share"}
 _MOST = 20  # tokens that a character can become: it may expand, and each byte be a token
-FIRST_HEAD = {"bundled": "L3H0", "gpt2": "L5H1"}
 
 
 def view() -> View | None:
@@ -51,7 +50,7 @@ def view() -> View | None:
     if not any(kept_heads(trace, layer) for layer in range(trace.n_layers)):
         problem("All heads of this model have been pruned, so there is no attention to show.")
         return None
-    layer, head = _head_input(below, source, trace, waits=waits)
+    layer, head = _head_input(below, source, model, trace, trace_key, waits=waits)
     drawing = _drawing_inputs(below)
     with below:
         _about(model)
@@ -221,11 +220,16 @@ def _cut_input(sidebar: DeltaGenerator, model: Model, text: str) -> Cut:
     return cut
 
 
-def _head_input(sidebar: DeltaGenerator, source: str, trace: Trace, *, waits: bool) -> Head:
+def _head_input(
+    sidebar: DeltaGenerator, source: str, model: Model, trace: Trace, trace_key: str, *, waits: bool
+) -> Head:
+    """The selected head; until a user selects one, the head that is most telling on the text."""
     options = [Head(i, h).key for i in range(trace.n_layers) for h in kept_heads(trace, i)]
-    first = FIRST_HEAD.get(source, Head(trace.n_layers // 2, 0).key)
-    first = first if first in options else options[0]
+    first = models.telling_head(trace_key, model, trace).key
     state = st.session_state
+    if state.get("opened on", first) != first and state.get("at") == state["opened on"]:
+        state["at"] = first  # of another text
+    state["opened on"] = first
     if state.get("waits") and not waits and (asked := state["link"].get("at")) in options:
         state["at"] = asked  # the model in the link has been loaded by now
     elif (before := state.get("at")) is not None and before not in options:

@@ -16,6 +16,8 @@ from mha_viz.trace import Array
 LEVELS = 127  # colours of a pixel, and as many dimmed ones for the first key
 BLANK = 255
 GAP = 0.08  # between two thumbnails, as a share of a side
+NAME_ROOM = 0.24  # below a thumbnail, for the name of its head, as a share of a side
+MOST_NAMED = 8  # heads per layer whose thumbnails are wide enough for a name
 DIMMED = 0.25  # opacity of the first key when its sink is dimmed
 
 
@@ -29,17 +31,20 @@ def head_grid(
 ) -> go.Figure:
     """The thumbnails `[L, H, s, s]` as one image under invisible cells with a hover.
 
+    Each cell has `name_room(H)` of blank space below its thumbnail.
+
     They are those of `Trace.thumbnails`; for the scale "share", the ones with `relative`. The
     customdata of a cell is [layer, head].
     """
     L, H = thumbnails.shape[:2]
     layers, heads = (axis.ravel() for axis in np.indices((L, H)))
     cells = squares(heads, layers, 1, customdata=np.stack([layers, heads], axis=1).tolist())
-    uri = mosaic_uri(thumbnails, theme, scale=scale, dim_sink=dim_sink)
+    below = name_room(H)
+    uri = mosaic_uri(thumbnails, theme, scale=scale, dim_sink=dim_sink, below=below)
     image = {"source": uri, "xref": "x", "yref": "y", "x": -0.5, "y": -0.5, "sizex": H, "sizey": L}
     style = Style(theme, sizes)
     axes = head_axes(L, H, style)
-    axes["yaxis"]["scaleanchor"] = "x"  # square cells
+    axes["yaxis"] |= {"scaleanchor": "x", "scaleratio": 1 + below}  # square thumbnails
     return style.figure(
         cells | fill(CLEAR) | hover("L%{customdata[0]} H%{customdata[1]}"),
         margin={"l": 28, "r": 4, "t": 26, "b": 4},
@@ -65,9 +70,13 @@ def mosaic_uri(
     *,
     scale: Scale = "sqrt",
     dim_sink: bool = False,
+    below: float = 0.0,
 ) -> str:
-    """The image under the grid as a data URI: L x H cells of equal size."""
-    mosaic = _mosaic(_levels(thumbnails, scale, dim_sink))
+    """The image under the grid as a data URI: L x H cells of equal size.
+
+    `below` is blank space at the foot of each cell, as a share of its width.
+    """
+    mosaic = _mosaic(_levels(thumbnails, scale, dim_sink), below)
     image = Image.fromarray(mosaic, mode=None)
     image.putpalette(_palette(theme).tobytes())
     # Z_RLE looks for runs only, which is faster, and patterns are mostly runs.
@@ -77,6 +86,16 @@ def mosaic_uri(
 def thumbnail_size(n_heads: int) -> int:
     """Pixels per side, so that a row of heads fills about 560 pixels and none is dropped."""
     return max(16, min(80, int(560 / n_heads / (1 + GAP))))
+
+
+def name_room(n_heads: int) -> float:
+    """The blank space below each thumbnail as a share of its cell's width; 0 in a wide grid."""
+    return NAME_ROOM if n_heads <= MOST_NAMED else 0.0
+
+
+def grid_ratio(n_layers: int, n_heads: int) -> float:
+    """Width over height of the grid with its labels."""
+    return n_heads / (n_layers * (1 + name_room(n_heads)) + 0.4)
 
 
 def _labelled(n: int) -> list[int]:
@@ -94,18 +113,19 @@ def _levels(thumbnails: Array, scale: Scale, dim_sink: bool) -> NDArray[np.uint8
     return levels
 
 
-def _mosaic(levels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """`[L, H, s, s]` -> one image, each thumbnail in the middle of a cell with a blank border."""
+def _mosaic(levels: NDArray[np.uint8], below: float) -> NDArray[np.uint8]:
+    """`[L, H, s, s]` -> one image, each thumbnail in a cell with a blank border and space below."""
     L, H, side, _ = levels.shape
     scale = max(1, round(32 / side))  # tiny thumbnails grow, so that a gap is whole pixels
     large = levels.repeat(scale, axis=2).repeat(scale, axis=3)
     side *= scale
     border = max(1, round(side * GAP / 2))
     cell = side + 2 * border
-    mosaic = np.full((L, cell, H, cell), BLANK, dtype=np.uint8)
+    height = cell + round(cell * below)
+    mosaic = np.full((L, height, H, cell), BLANK, dtype=np.uint8)
     inside = slice(border, border + side)
     mosaic[:, inside, :, inside] = large.transpose(0, 2, 1, 3)
-    return mosaic.reshape(L * cell, H * cell)
+    return mosaic.reshape(L * height, H * cell)
 
 
 def _palette(theme: Theme) -> NDArray[np.uint8]:

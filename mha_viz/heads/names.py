@@ -5,16 +5,15 @@ are ours; papers establish the role of a head by intervening on it, not from pat
 describes where the head looks on average, not on every text.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from mha_viz.head import Head
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 MOST = 2  # names of one head
 NO_NAME = "no clear role"
+NO_MEASURE = "no clear role: no measure lies above its threshold with its whole 95% interval."
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +50,30 @@ class Name:
     low: float
     high: float
 
+    @property
+    def evidence(self) -> str:
+        """The measured value, its interval and the threshold, as a sentence."""
+        return (
+            f"{self.kind.name}, because it looks at {self.kind.does}: {self.value:.2f} "
+            f"(95% interval {self.low:.2f} to {self.high:.2f}; threshold {self.kind.threshold:g})."
+        )
 
-def names(frame: "pd.DataFrame") -> dict[Head, tuple[Name, ...]]:
-    """The names of every head, at most two each and none for a head without a clear role.
 
-    `frame` is a table as `heads.measure_texts` makes it, over at least two texts and two seeds:
-    without an interval there is no name. Pruned heads have no names.
+Names = dict[Head, tuple[Name, ...]]  # of every head; empty for a head without a clear role
+
+
+def names(rows: Iterable[Mapping[Any, Any]]) -> Names:
+    """The names of every head, at most two each.
+
+    `rows` are those of a table as `heads.measure_texts` makes it (`frame.to_dict("records")`), over
+    at least two texts and two seeds: without an interval there is no name. Pruned heads have none.
     """
-    return {Head(int(row["layer"]), int(row["head"])): _of(row) for _, row in frame.iterrows()}
+    return {Head(int(row["layer"]), int(row["head"])): _of(row) for row in rows}
+
+
+def short_label(of_a_head: tuple[Name, ...]) -> str:
+    """The first name, as short as a thumbnail is wide; a dash where there is none."""
+    return of_a_head[0].kind.short if of_a_head else "–"
 
 
 def label(of_a_head: tuple[Name, ...]) -> str:
@@ -66,7 +81,7 @@ def label(of_a_head: tuple[Name, ...]) -> str:
     return " · ".join(name.kind.name for name in of_a_head) or NO_NAME
 
 
-def _of(row: "pd.Series[float]") -> tuple[Name, ...]:
+def _of(row: Mapping[Any, Any]) -> tuple[Name, ...]:
     measured = (
         Name(kind, *(float(row[f"{kind.measure}{end}"]) for end in ("", "_low", "_high")))
         for kind in KINDS

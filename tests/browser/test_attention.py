@@ -173,3 +173,43 @@ def test_an_empty_text_keeps_the_picture(visit: Opener) -> None:
         one.page.get_by_role("button", name="The cat and the rug")
     ).first.click()
     expect(one.page.get_by_text("Type a sentence")).to_have_count(0)
+
+
+def test_the_name_of_a_head_follows_the_keys_and_stands_below_its_thumbnail(visit: Opener) -> None:
+    one = visit().open(at="L3H3")
+    names = one.page.locator(".head-name")
+    expect(names.first).to_have_text("induction")
+    one.page.keyboard.press("ArrowRight")
+    for i in range(names.count()):
+        expect(names.nth(i)).to_have_text("induction · sink")
+    one.settle()
+    expect(names.first).to_have_text("induction · sink")
+    badges = one.page.locator(f"{GRID} .mha-viz-marks button")
+    expect(badges).to_have_count(24)
+    badges.nth(1).click()
+    expect(one.page.locator(".lead b")).to_have_text("L0 H1")
+    expect(one.page.locator("#mha-viz-tip")).to_contain_text("threshold 0.3")
+
+
+def test_a_head_that_matters_is_one_click_away(visit: Opener) -> None:
+    one = visit().open()
+    expect(one.page.locator(".lead b")).to_have_text("L3 H3")
+    rows = one.page.locator(".matter .row")
+    expect(rows).to_have_count(5)
+    expect(rows.nth(0)).to_have_attribute("aria-pressed", "true")
+    rows.nth(1).click()
+    expect(one.page.locator(".lead b")).to_have_text("L3 H0")
+    expect(rows.nth(1)).to_have_attribute("aria-pressed", "true")
+    one.settle()
+    assert "at=L3H0" in one.query()
+    expect(one.page.locator(f"{GRID} .mha-viz-marks")).to_contain_text("+2.3")
+
+
+def test_the_next_token_stands_after_the_text_while_its_last_token_is_pinned(visit: Opener) -> None:
+    one = visit().open()
+    expect(one.page.locator(".next")).to_have_text("·ring83%")
+    expect(one.page.locator(".expects")).to_contain_text("The model expects ·ring 83%")
+    one.page.locator(".chip").nth(3).click()
+    expect(one.page.locator(".next")).to_be_hidden()
+    expect(one.page.locator(".expects")).to_have_count(0)
+    expect(one.page.locator(".matter .title")).not_to_contain_text("·ring")

@@ -5,11 +5,11 @@ from functools import partial
 
 import numpy as np
 import pytest
-from support.script import ROOT, figures, html, lead, opened, said
+from support.script import ROOT, component, figures, lead, opened, said, texts_with_help
 
+from mha_viz.analysis.logit_attribution import heads_towards
 from mha_viz.app.samples import DEFAULT
 from mha_viz.figures import scale
-from mha_viz.heads.profile import text_scores
 from mha_viz.model import Model
 
 app = partial(opened, "attention")
@@ -27,7 +27,7 @@ def test_the_first_page_shows_the_bundled_model_on_a_sample() -> None:
     grid, heatmap = figures(test)
     assert grid["data"][0]["type"] == "bar"
     assert heatmap["data"][0]["type"] == "heatmap"
-    assert ">L3 H0</b>" in lead(test)
+    assert ">L3 H3</b>" in lead(test)  # it writes most towards the next token
     assert test.text_area(key="text").value == DEFAULT
 
 
@@ -35,7 +35,6 @@ def test_one_token_looks_at_itself() -> None:
     test = app(text="a")
     assert not test.exception
     assert " · 1 token · <b" in lead(test)
-    assert "at least two tokens" in html(test)
 
 
 def test_dark_is_drawn_in_dark_colours() -> None:
@@ -43,18 +42,50 @@ def test_dark_is_drawn_in_dark_colours() -> None:
     assert figures(test)[1]["data"][0]["colorscale"][0][1] == "#23252F"
 
 
-def test_the_measures_are_those_of_the_heads_page_with_special_tokens_too(bundled: Model) -> None:
-    text = "<|endoftext|>The king gave the ring.<|endoftext|>The queen gave"
-    test = app(text=text, at="L0H1")
-    trace = bundled.trace(text)
-    queries = f"queries 1 to {trace.n_tokens - 1} of this text that are not special tokens"
-    assert f"Means over {queries}" in html(test)
-    scores = text_scores(trace)
-    for name in ("first_token", "previous_token", "self", "entropy"):
-        assert f"<b>{scores[name][0, 1]:.2f}</b>" in html(test)
-    assert "that are not special tokens" not in html(app())
-    only = html(app(text="a<|endoftext|><|endoftext|>"))
-    assert "need at least one token after the first" in only
+def test_the_heads_that_matter_are_those_that_write_most_towards_the_next_token(
+    bundled: Model,
+) -> None:
+    data = component(app(), "matter")
+    trace = bundled.trace(DEFAULT)
+    token = int(trace.logits.argmax())
+    effects = heads_towards(bundled, trace.token_ids, token)
+    five = sorted(effects.ravel(), reverse=True)[:5]
+    assert [effect for _, effect in data["heads"]] == pytest.approx(five, abs=1e-4)
+    assert [head for head, _ in data["heads"]] == ["L3H3", "L3H0", "L0H2", "L3H2", "L3H4"]
+    assert data["sum"] == pytest.approx(effects.sum(), abs=1e-3)
+    assert data["score"] == pytest.approx(trace.logits[token] - trace.logits.mean(), abs=1e-3)
+    label, probability = data["expects"][0]
+    assert (label, round(probability, 2)) == ("·ring", 0.83)
+
+
+def test_the_prediction_belongs_to_the_selected_token(bundled: Model) -> None:
+    data = component(app(token="7"), "matter")
+    first = bundled.trace_ids(bundled.trace(DEFAULT).token_ids[:8])
+    (expected,) = bundled.read([int(first.logits.argmax())])
+    assert data["token"] == 7
+    assert data["expects"][0][0] == expected.label
+
+
+def test_another_text_opens_on_another_head_until_one_is_selected() -> None:
+    test = app()
+    test.text_area(key="text").set_value("one two three four five one two three").run()
+    opened_on = component(test, "strip")["at"]
+    assert opened_on != "L3H3"
+    assert opened_on == component(test, "matter")["heads"][0][0]
+    test.session_state["at"] = "L2H5"
+    test.run()
+    test.text_area(key="text").set_value(DEFAULT).run()
+    assert component(test, "strip")["at"] == "L2H5"
+    assert component(app(at="L0H1"), "strip")["at"] == "L0H1"
+
+
+def test_the_selected_head_has_its_name_with_what_it_rests_on() -> None:
+    test = app(at="L3H4")
+    assert '<span class="head-name">induction · sink</span>' in lead(test)
+    help_of_title = next(help for text, help in texts_with_help(test) if 'aria-level="1"' in text)
+    assert "threshold 0.3" in help_of_title
+    assert "95% interval" in help_of_title
+    assert '<span class="head-name">no clear role</span>' in lead(app(at="L3H5"))
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@
  * @property {string} accent
  * @property {string} control
  * @property {string} query
+ * @property {string} query_fill
  * @property {string} key
  * @property {string[]} sequential
  * @property {string[]} categorical

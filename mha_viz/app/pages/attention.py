@@ -1,24 +1,23 @@
 """The Attention page: every head of every layer, and the selected head token by token."""
 
-import numpy as np
 import streamlit as st
 
 from mha_viz.app.view import View
 from mha_viz.app.widgets import explained
-from mha_viz.app.widgets.caption import caption, selected_head, without_special
+from mha_viz.app.widgets.caption import caption, head_badge, selected_head
 from mha_viz.app.widgets.chart import cached_figure, chart, load_plotly, steady
+from mha_viz.app.widgets.heads_that_matter import heads_that_matter
 from mha_viz.app.widgets.recipes import recipe
 from mha_viz.app.widgets.token_strip import token_strip
 from mha_viz.app.widgets.token_strip.every_pattern import every_pattern
 from mha_viz.app.widgets.zoom import reset_zoom_button
 from mha_viz.app.work import models
 from mha_viz.export import Drawn, Given, pattern_data, patterns_data
-from mha_viz.figures.grid import head_grid, thumbnail_size
+from mha_viz.figures.grid import grid_ratio, head_grid, thumbnail_size
 from mha_viz.figures.heatmap import head_heatmap
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.theme import TextSizes, Theme
 from mha_viz.figures.window import Window, whole
-from mha_viz.heads import summary
 from mha_viz.trace import Array, Trace
 
 MIN_READ_OUT = 0.005  # smaller weights would be read out as 0.00
@@ -34,15 +33,18 @@ def show(view: View) -> None:
             "All heads", "Each thumbnail is one head's pattern.", " Rows: layers. Columns: heads."
         )
         _grid(view)
-        _measures(view)
+        # On a stage, the numbers on the grid are enough.
+        matter = st.container(key="unseen matter" if view.stage else "matter_box")
     with right:
         what = "Each row shows what one token looks at"
-        caption("", f"{selected_head(view)} {what}", "; a row adds up to 1.")
+        named = f"{selected_head(view)} {head_badge(view)}"
+        caption("", f"{named} {what}", "; a row adds up to 1.")
         _pattern(view)
         reset_zoom_button(view)
         _explain_pooling(view)
-    _how_to_read()
     every_pattern(view)
+    with matter:  # last, so that no picture waits for it
+        heads_that_matter(view)
 
 
 def _grid(view: View) -> None:
@@ -70,7 +72,7 @@ def _grid(view: View) -> None:
             figure=cached_figure(key, drawn),
             key="head_grid",
             height="stretch",
-            ratio=trace.n_heads / (trace.n_layers + 0.4),
+            ratio=grid_ratio(trace.n_layers, trace.n_heads),
             # Does not mention the selected head, so that selecting another sends nothing again.
             alt=f"Patterns of all heads: {trace.n_layers} layers, {trace.n_heads} heads per layer.",
             name="All heads",
@@ -90,42 +92,6 @@ def _draw_grid(
     figure = head_grid(thumbnails, theme, scale=scale, dim_sink=dim_sink, sizes=sizes)
     data = patterns_data(weights, trace.tokens, block=block, token_ids=trace.token_ids)
     return figure, data
-
-
-def _measures(view: View) -> None:
-    """What the selected head does on this text: four bars and its mean distance."""
-    trace = view.trace
-    if trace.n_layers > 0.6 * trace.n_heads + 1:
-        return  # the grid fills the column
-    if trace.n_tokens < 2:
-        caption("", "Measures of a head need at least two tokens.")
-        return
-    measured = summary(_weights(view), trace.text_queries)
-    if np.isnan(measured.entropy):
-        caption(
-            "",
-            "Measures of a head need at least one token after the first that is not a special "
-            "token.",
-        )
-        return
-    bars = {
-        "to the first token": measured.first_token,
-        "to the previous token": measured.previous_token,
-        "to itself": measured.itself,
-        "entropy / ln(i + 1) (1 = uniform)": measured.entropy,
-    }
-    with st.container(key="measures"):
-        caption(
-            view.at.label,
-            f"Means over queries 1 to {trace.n_tokens - 1} of this text{without_special(view)}; "
-            f"the head looks {measured.distance:.1f} tokens back on average.",
-            also=" ".join(bars),
-        )
-        st.html(f'<div class="measures">{"".join(map(_bar, bars, bars.values()))}</div>')
-
-
-def _bar(name: str, value: float) -> str:
-    return f'<span>{name}</span><i style="--w:{value:.3f}"></i><b>{value:.2f}</b>'
 
 
 def _pattern(view: View) -> None:
@@ -191,14 +157,4 @@ def _explain_pooling(view: View) -> None:
         explained.note(
             f"{n_tokens:,} tokens: each cell shows the largest weight{relative} in a {block} × "
             f"{block} block. Drag over an area to zoom in."
-        )
-
-
-def _how_to_read() -> None:
-    with st.container(key="how_to_read"):
-        caption(
-            "How to read this.",
-            "Line just below the diagonal: previous-token head. Strong first column: attention "
-            "sink. Diagonal further down in repeated text: usually an induction head, which looks "
-            "at the token that followed the previous occurrence.",
         )

@@ -3,7 +3,9 @@
 from mha_viz.app.messages import escaped
 from mha_viz.app.view import View
 from mha_viz.app.widgets import explained
+from mha_viz.app.work import head_names
 from mha_viz.app.work.models import TITLES
+from mha_viz.heads.names import NO_MEASURE, label
 
 
 def title_line(view: View, title: str, question: str = "") -> None:
@@ -17,7 +19,8 @@ def title_line(view: View, title: str, question: str = "") -> None:
         title,
         f"{question}{escaped(model_name(view))} · {trace.n_layers} layers × "
         f"{trace.n_heads} heads · "
-        f"{n:,} token{'s' * (n != 1)} · {selected_head(view)} selected",
+        f"{n:,} token{'s' * (n != 1)} · {selected_head(view)} {head_badge(view)}",
+        more=_evidence(view),
     )
 
 
@@ -26,11 +29,26 @@ def selected_head(view: View) -> str:
     return f'<b class="selected-head">{view.at.label}</b>'
 
 
-def about(title: str, text: str) -> None:
-    """A title line with any text; `text` is HTML."""
+def head_badge(view: View) -> str:
+    """The name of the selected head as HTML, empty while it is not known; see `selected_head`."""
+    known = head_names.of(view.model)
+    return f'<span class="head-name">{label(known[view.at]) if known else ""}</span>'
+
+
+def _evidence(view: View) -> str | None:
+    """What the name of the selected head rests on, for the help of the title line."""
+    known = head_names.of(view.model)
+    if known is None:
+        return None
+    found = " ".join(name.evidence for name in known[view.at])
+    return f"**{view.at.label}**: {found or NO_MEASURE}"
+
+
+def about(title: str, text: str, *, more: str | None = None) -> None:
+    """A title line with any text; `text` is HTML, `more` is help beside the glossary's."""
     # Streamlit applies its own style to an <h1>.
     heading = f'<span role="heading" aria-level="1">{title}</span>'
-    explained.html(f'<div class="lead">{heading}<span>{text}</span></div>')
+    explained.html(f'<div class="lead">{heading}<span>{text}</span></div>', more=more)
 
 
 def model_name(view: View) -> str:

@@ -39,11 +39,11 @@ text_area = _explained(st.text_area)
 file_uploader = _explained(st.file_uploader)
 
 
-def html(text: str, *, also: str = "") -> None:
+def html(text: str, *, also: str = "", more: str | None = None) -> None:
     """HTML of one block, such as a line over a figure; `also` names words that are explained too.
 
-    User text in it must be escaped.
+    `more` comes before these explanations. User text in the block must be escaped.
     """
     # A blank line would end the HTML and begin Markdown.
     block = " ".join(text.splitlines())
-    st.markdown(block, unsafe_allow_html=True, help=glossary.help_for(f"{text} {also}"))
+    st.markdown(block, unsafe_allow_html=True, help=glossary.help_for(f"{text} {also}", more))

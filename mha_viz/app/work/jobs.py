@@ -137,6 +137,11 @@ class Queue:
             job.queue = self
             self._enqueue(job)
 
+    @property
+    def busy(self) -> bool:
+        """Whether a job is running."""
+        return bool(self._running)
+
     def position(self, job: Job[Any]) -> int:
         """The place of the job in the queue, counted from 1; 0 if it is not waiting."""
         with self._guard:

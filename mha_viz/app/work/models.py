@@ -6,10 +6,13 @@ import hashlib
 import streamlit as st
 
 from mha_viz import checkpoints
+from mha_viz.analysis import logit_attribution
+from mha_viz.analysis.logit_attribution import Push
 from mha_viz.app.messages import notice, plain
 from mha_viz.app.work.progress import Reporter, ResultSlots, wait_for
 from mha_viz.checkpoints.folder import Fingerprint, expanded, fingerprint
 from mha_viz.errors import MhaVizError
+from mha_viz.head import Head
 from mha_viz.model import Model
 from mha_viz.trace import Array, Cut, Trace
 
@@ -34,6 +37,7 @@ TITLES = {
 _models = ResultSlots[Model](3)
 _traces = ResultSlots[Trace](8)
 _thumbnails = ResultSlots[Array](16)
+_pushes = ResultSlots[Push](256)
 
 
 def bundled(device: str | None = None) -> Model:
@@ -106,6 +110,24 @@ def thumbnails(trace_key: str, size: int, trace: Trace, *, relative: bool = Fals
     return wait_for(
         _thumbnails(trace_key, size, relative), "Drawing every head", work, lane="thumbnails"
     )
+
+
+def push(trace_key: str, position: int, model: Model, trace: Trace) -> Push | None:
+    """What the heads write towards the next token at a position of the trace with that key.
+
+    None if the work was stopped; the page then says so.
+    """
+
+    def work(report: Reporter) -> Push:
+        return logit_attribution.push(model, trace, position=position, on_progress=report)
+
+    return wait_for(_pushes(trace_key, position), "Reading the prediction", work, lane="push")
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def telling_head(trace_key: str, _model: Model, _trace: Trace) -> Head:
+    """The head that writes most towards the next token of the trace with that key."""
+    return logit_attribution.telling_head(_model, _trace)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

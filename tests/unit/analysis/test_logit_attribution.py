@@ -8,14 +8,18 @@ import pytest
 import torch
 from support.models import random_gpt2
 
+from mha_viz import pruning
 from mha_viz.analysis.logit_attribution import (
     NAMES,
     direct_effects,
     head_effect,
     heads_towards,
     ioi_direct_effects,
+    push,
+    telling_head,
     value_norms,
 )
+from mha_viz.app.samples import SAMPLES
 from mha_viz.errors import HeadNotFound, ShapeError, TextError
 from mha_viz.gpt2 import GPT2
 from mha_viz.lessons.grouped_query import grouped_gpt2
@@ -243,3 +247,38 @@ def test_a_gated_head_raises_nothing(bundled: Model) -> None:
     np.testing.assert_allclose(ratio, ratio[0, 0], rtol=1e-3)
     with pytest.raises(ShapeError, match="positions 0 to"):
         heads_towards(bundled, ids, 300, position=99)
+
+
+# --- heads that matter ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("position", [0, 4, -1])
+def test_the_push_of_every_head_is_towards_the_most_likely_token(
+    bundled: Model, position: int
+) -> None:
+    trace = bundled.trace(TEXT)
+    found = push(bundled, trace, position=position)
+    logits = bundled.network(torch.tensor([trace.token_ids]))[0, position]
+    p, ids = logits.softmax(-1).topk(3)
+    assert found.tokens == tuple(ids.tolist())
+    assert found.probabilities == pytest.approx(p.tolist(), abs=1e-5)
+    expected = heads_towards(bundled, trace.token_ids, found.tokens[0], position=position)
+    np.testing.assert_allclose(found.heads, expected, atol=1e-4)
+    assert found.score == pytest.approx(float(logits[ids[0]] - logits.mean()), abs=1e-4)
+
+
+@pytest.mark.parametrize("text", [TEXT, *SAMPLES.values()])
+def test_the_telling_head_has_the_largest_effect_at_the_last_position(
+    bundled: Model, text: str
+) -> None:
+    trace = bundled.trace(text)
+    effects = push(bundled, trace).heads
+    assert effects[telling_head(bundled, trace)] == effects.max()
+
+
+def test_a_pruned_head_is_not_the_telling_one(bundled: Model) -> None:
+    before = telling_head(bundled, bundled.trace(TEXT))
+    pruned = pruning.pruned_model(bundled, [before])
+    after = telling_head(pruned, pruned.trace(TEXT))
+    assert after != before
+    assert np.nanmax(push(pruned, pruned.trace(TEXT)).heads) > 0

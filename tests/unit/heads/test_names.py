@@ -26,7 +26,7 @@ def profile(**measured: tuple[float, float, float]) -> pd.DataFrame:
 
 
 def named(frame: pd.DataFrame) -> str:
-    return label(names(frame)[Head(2, 1)])
+    return label(names(frame.to_dict("records"))[Head(2, 1)])
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -46,12 +46,15 @@ def test_a_head_has_at_most_two_names_in_the_order_of_the_kinds() -> None:
 def test_a_pruned_head_has_no_name() -> None:
     nothing = (math.nan, math.nan, math.nan)
     frame = profile(**{kind.measure: nothing for kind in KINDS})
-    assert names(frame) == {Head(2, 1): ()}
+    assert names(frame.to_dict("records")) == {Head(2, 1): ()}
 
 
 def test_the_bundled_heads_have_the_names_that_their_patterns_show(bundled: Model) -> None:
     *_, measured = heads.measure_texts(bundled, reference_texts()[:4], seeds=3)
-    found = {head.label: label(of_head) for head, of_head in names(measured.frame).items()}
+    found = {
+        head.label: label(of_head)
+        for head, of_head in names(measured.frame.to_dict("records")).items()
+    }
     assert len(found) == 24
     expected = {
         "L0 H1": "previous token",

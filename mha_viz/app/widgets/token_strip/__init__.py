@@ -11,6 +11,7 @@ import streamlit as st
 from mha_viz.app.browser import component_code
 from mha_viz.app.view import View
 from mha_viz.app.work import models
+from mha_viz.figures.grid import name_room
 from mha_viz.figures.theme import THEMES
 from mha_viz.figures.window import whole
 from mha_viz.tokens import explain, marks_used
@@ -45,6 +46,7 @@ def token_strip(view: View) -> None:
             "at": view.at.key,
             "token": view.token,
             "window": view.window_edges,
+            "room": name_room(trace.n_heads),
             "block": (view.window or whole(trace.n_tokens)).block,  # tokens per side of a cell
             "scale": view.scale,
             "stage": view.stage,

@@ -24,6 +24,7 @@ export class Chips {
     this.strip = strip;
     /** @type {HTMLElement[]} */
     this.chips = [];
+    this.next = element("div", "next"); // what the model expects after the text
   }
 
   /**
@@ -43,7 +44,7 @@ export class Chips {
   /** @param {Token[]} tokens */
   build(tokens) {
     this.chips = tokens.map(makeChip);
-    this.strip.replaceChildren(...this.chips);
+    this.strip.replaceChildren(...this.chips, this.next);
   }
 
   /**

@@ -18,10 +18,11 @@ const LABEL_ROOM = 110; // pixels beside the row that its label needs
  * @param {Linked} grid
  * @param {Head} head
  * @param {Palette} palette
+ * @param {number} room below the thumbnail
  */
-export function markGrid({ figure, overlay }, { layer, head }, { query, page }) {
+export function markGrid({ figure, overlay }, { layer, head }, { query, page }, room) {
   const style = `border:2.5px solid ${query};box-shadow:0 0 0 1px ${page}, inset 0 0 0 1px ${page}`;
-  const ring = rectangle(figure, [head - 0.5, head + 0.5, layer - 0.5, layer + 0.5], style);
+  const ring = rectangle(figure, [head - 0.5, head + 0.5, layer - 0.5, layer - 0.5 + 1 / (1 + room)], style);
   overlay.replaceChildren(...(ring ? [ring] : []));
 }
 

@@ -65,9 +65,12 @@ export class Figures {
   }
 
   drawMarks() {
-    const { head, palette } = this.strip;
+    const { head, palette, notes, data: { room } } = this.strip;
     const grid = this.linked.get("grid"), heatmap = this.linked.get("heatmap");
-    if (grid) markGrid(grid, head, palette);
+    if (grid) {
+      markGrid(grid, head, palette, room);
+      notes.drawOn(grid);
+    }
     if (heatmap && isDrawn(heatmap.figure)) this.drawOnHeatmap(heatmap);
   }
 

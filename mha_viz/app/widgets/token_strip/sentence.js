@@ -34,10 +34,9 @@ export function looksAt(query, pattern) {
  * @returns {Half}
  */
 export function lookedAtBy(key, pattern) {
-  const last = key === pattern.length - 1;
   return {
     named: pattern.strongestQueries(key, NAMED),
-    nothing: last ? "no token (it is the last one)" : `no token above ${MIN_SHOWN}`,
+    nothing: `no token above ${MIN_SHOWN}`,
   };
 }
 
@@ -55,6 +54,7 @@ export function sentence(position, pattern, labels, palette) {
     square(palette.accent), " ", tokenNode("b", name(position), position),
     element("b", "", " looks at "), ...list(looksAt(position, pattern), name),
   );
+  if (position === pattern.length - 1) return [asQuery]; // no token can look at the last one
   const asKey = element("span", "part keys");
   asKey.append(
     square(palette.key), " ", element("b", "", "looked at by "),

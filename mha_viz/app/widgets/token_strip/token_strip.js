@@ -8,10 +8,11 @@ import { component } from "../../browser/component.js";
 import { element, find, hostOf, setVariables, themeVariable } from "../../browser/dom.js";
 import { headKey, parseHead } from "../../browser/head_name.js";
 import { Outbox } from "../../browser/outbox.js";
-import { Ahead, nameHead } from "./ahead.js";
+import { Ahead } from "./ahead.js";
 import { Chips } from "./chips.js";
 import { Figures } from "./figures.js";
 import { onKey } from "./keys.js";
+import { Notes } from "./notes.js";
 import { Pattern } from "./pattern.js";
 import { sentence } from "./sentence.js";
 import { keepTextWellFormed } from "./well_formed.js";
@@ -35,6 +36,7 @@ import { sameWindow } from "./zoom.js";
  * @property {string} at the selected head
  * @property {number} token the pinned position
  * @property {Window | null} window
+ * @property {number} room below each thumbnail, as a share of its side
  * @property {number} block tokens per side of a cell of the heatmap
  * @property {Scale} scale
  * @property {boolean} stage
@@ -81,6 +83,7 @@ export class TokenStrip {
     this.hovered = null;
 
     this.figures = new Figures(this);
+    this.notes = new Notes(this);
     this.onKey = (/** @type {KeyboardEvent} */ event) => onKey(this, event);
     window.addEventListener("keydown", this.onKey);
     this.wheel = new Wheel(this);
@@ -92,6 +95,7 @@ export class TokenStrip {
     window.removeEventListener("keydown", this.onKey);
     this.wheel.destroy();
     this.ahead.destroy();
+    this.notes.destroy();
     this.figures.destroy();
     this.outbox.destroy();
   }
@@ -110,7 +114,7 @@ export class TokenStrip {
     this.applyScheme(data);
     const ahead = data.at !== headKey(this.head) && this.ahead.show();
     if (!ahead) this.pattern = Pattern.exact(data.pattern, data.tokens.length);
-    nameHead(ahead ? this.head : parseHead(data.at));
+    this.notes.name(ahead ? this.head : parseHead(data.at));
     if (this.built !== data.trace_key) this.build(data);
     this.hovered = null;
     this.figures.follow();
@@ -158,7 +162,7 @@ export class TokenStrip {
       this.scrolledTo = query;
       this.chips.scrollTo(query); // which makes the browser lay out the page
     }
-    this.sentence.replaceChildren(...sentence(query, pattern, labels, palette));
+    this.sentence.replaceChildren(...sentence(query, pattern, labels, palette), ...this.notes.expects());
     this.figures.marks.request();
   }
 
@@ -185,7 +189,7 @@ export class TokenStrip {
     if (head.layer < 0 || head.head < 0 || head.layer >= n_layers || head.head >= n_heads) return;
     this.head = head;
     const shown = this.ahead.show();
-    if (shown) nameHead(head);
+    if (shown) this.notes.name(head);
     this.paint();
     this.send(shown ? PACE : 0);
   }
