@@ -12,6 +12,7 @@ from mha_viz.app.messages import notice, problem
 from mha_viz.app.samples import DEFAULT, SAMPLES
 from mha_viz.app.view import View
 from mha_viz.app.widgets import explained, revisions, text_read
+from mha_viz.app.widgets.change_text import take_sample
 from mha_viz.app.widgets.choices import check_link, text_area
 from mha_viz.app.work import downloads, models
 from mha_viz.checkpoints import hub
@@ -146,14 +147,14 @@ def _text_input() -> str:
 def _take_sample() -> None:
     sample = st.session_state.get("sample")
     if sample in SAMPLES:
-        _set_text(SAMPLES[sample])
+        take_sample(sample)
     st.session_state["sample"] = None
 
 
 def _ask_for_text() -> None:
     st.info("Type a sentence to see where every head looks.", icon=":material/edit:")
-    for column, (name, text) in zip(st.columns(3), list(SAMPLES.items())[:3], strict=True):
-        column.button(name, on_click=_set_text, args=(text,), width="stretch")
+    for column, name in zip(st.columns(3), list(SAMPLES)[:3], strict=True):
+        column.button(name, on_click=take_sample, args=(name,), width="stretch")
 
 
 def _set_text(text: str) -> None:
@@ -255,7 +256,15 @@ def _drawing_inputs(sidebar: DeltaGenerator) -> dict[str, Any]:
     names = list(SCALES)
     with sidebar:
         scale = explained.segmented_control(
-            "Colour", names, default=names[0], key="colour", bind="query-params", required=True
+            "Colour",
+            names,
+            default=names[0],
+            key="colour",
+            bind="query-params",
+            required=True,
+            help="What a colour stands for: the square root of the weight (√), which shows small "
+            "weights too; the weight itself; or the weight divided by that of a head that looks at "
+            "all tokens equally (vs uniform)",
         )
         dim_sink = explained.toggle(
             "Dim the first-token sink",

@@ -65,7 +65,7 @@ def _dimmed_column(seen: Window, theme: Theme) -> Spec:
 
 
 def _mask_note(style: Style) -> Spec:
-    text = "blank = masked:<br>no token looks ahead"
+    text = "blank (masked):<br>no token looks ahead"
     place = {"xref": "x domain", "yref": "y domain", "align": "right"}
     return style.note(text, 1, 0.72, anchor="right top") | place
 

@@ -61,7 +61,7 @@ def ticks(scale: Scale) -> tuple[list[float], list[str], str]:
     if scale == "weight":
         return [0, 0.2, 0.5, 1], ["0", ".2", ".5", "1"], "weight"
     weights = [0, 0.01, 0.05, 0.2, 0.5, 1]
-    return [w**0.5 for w in weights], [_short(w) for w in weights], "weight (colour: √)"
+    return [w**0.5 for w in weights], [_short(w) for w in weights], "how much it looks (weight)"
 
 
 def future(T_q: int, T_k: int, *, first_query: int = 0, first_key: int = 0) -> NDArray[np.bool_]:

@@ -5,10 +5,20 @@ from functools import partial
 
 import numpy as np
 import pytest
-from support.script import ROOT, component, figures, lead, opened, said, texts_with_help
+from support.script import (
+    ROOT,
+    button,
+    component,
+    figures,
+    html,
+    lead,
+    opened,
+    said,
+    texts_with_help,
+)
 
 from mha_viz.analysis.logit_attribution import heads_towards
-from mha_viz.app.samples import DEFAULT
+from mha_viz.app.samples import DEFAULT, SAMPLES
 from mha_viz.figures import scale
 from mha_viz.model import Model
 
@@ -110,3 +120,24 @@ def test_a_long_text_shows_the_strongest_colour_of_each_block(
     notes = " ".join(text.value for text in (*test.markdown, *test.caption))
     relative = "relative to uniform " if name == "share" else ""
     assert f"each cell shows the largest weight {relative}in a 2 × 2 block" in notes
+
+
+def test_the_first_screen_says_what_is_seen_until_it_is_closed() -> None:
+    test = app()
+    assert "A <b>head</b> is one way of looking; this model has 24." in html(test)
+    assert "the last “golden” looks at “ring”" in html(test)
+    button(test, "Not now").click().run()
+    assert "one way of looking" not in html(test)
+    assert "the last “golden” looks at “ring”" in html(test)
+    test.text_area(key="text").set_value("Another text").run()
+    assert "Look for" not in html(test)
+
+
+def test_the_text_can_be_changed_without_the_sidebar() -> None:
+    test = app()
+    assert test.text_area(key="own_text").value == DEFAULT
+    test.text_area(key="own_text").set_value("A red fox").run()
+    assert test.text_area(key="text").value == "A red fox"
+    button(test, "Once upon a time").click().run()
+    assert test.text_area(key="own_text").value == SAMPLES["Once upon a time"]
+    assert component(test, "strip")["at"] == "L0H1"

@@ -40,7 +40,7 @@ class HeadsThatMatter {
     writeLabel(token, label);
     title.append(
       element("b", "", "Heads that matter here"), " what each adds to the score of ", token,
-      `, which the model expects next (${Math.round(100 * p)}%)`,
+      ` (${Math.round(100 * p)}%)`,
     );
     const bars = data.heads.map(([head, effect]) => row(head, effect, top, data.names?.[head][0] ?? ""));
     const rest = `all ${data.n_heads} heads ${signed(data.sum)}, the whole score ${data.score.toFixed(1)}`;

@@ -1,0 +1,32 @@
+"""What a first visitor reads: what the page shows, what a head is, and what to click."""
+
+import streamlit as st
+
+from mha_viz.app.samples import effect_in
+from mha_viz.app.view import View
+from mha_viz.app.widgets import explained
+
+
+def show(view: View) -> None:
+    """Two sentences until the visitor closes them, then what to look for in a sample."""
+    if view.stage:
+        return
+    state, trace = st.session_state, view.trace
+    n_heads = trace.n_layers * trace.n_heads
+    effect = effect_in(trace.text) if view.about.source == "bundled" else None
+    look_for = f" <b>Look for:</b> {effect.sentence}" if effect else ""
+    if state.get("welcomed"):
+        if effect:
+            explained.html(f'<div class="caption">{look_for}</div>')
+        return
+    with st.container(horizontal=True, vertical_alignment="top", key="welcome"):
+        explained.html(
+            '<div class="caption welcome">To guess the next word, a model looks back at earlier words. A '
+            f"<b>head</b> is one way of looking; this model has {n_heads}.<br><span>Click a word "
+            f"to see where it looks; click a picture to change the head.{look_for}</span></div>"
+        )
+        st.button("Not now", type="tertiary", on_click=_close, help="Closes these two lines")
+
+
+def _close() -> None:
+    st.session_state["welcomed"] = True
