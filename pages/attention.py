@@ -10,6 +10,7 @@ from mha_viz.app.widgets.caption import title_line
 view = frame.view()
 with st.container(horizontal=True, vertical_alignment="center", key="top"):
     title_line(view, "Attention")
-    change_text.popover()
+    if not view.stage:
+        change_text.popover()
 welcome.show(view)
 attention.show(view)

@@ -21,9 +21,9 @@ def show(view: View) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="top", key="welcome"):
         explained.html(
-            '<div class="caption welcome">To guess the next word, a model looks back at earlier words. A '
-            f"<b>head</b> is one way of looking; this model has {n_heads}.<br><span>Click a word "
-            f"to see where it looks; click a picture to change the head.{look_for}</span></div>"
+            '<div class="caption welcome">To guess the next word, a model looks back at earlier '
+            f"words. A <b>head</b> is one way of looking; this model has {n_heads}.<br><span>Click "
+            f"a word to see where it looks; click a picture to change the head.{look_for}</span></div>"
         )
         st.button("Not now", type="tertiary", on_click=_close, help="Closes these two lines")
 
