@@ -23,7 +23,8 @@ def show(view: View) -> None:
         explained.html(
             '<div class="caption welcome">To guess the next word, a model looks back at earlier '
             f"words. A <b>head</b> is one way of looking; this model has {n_heads}.<br><span>Click "
-            f"a word to see where it looks; click a picture to change the head.{look_for}</span></div>"
+            f"a word to see where it looks; click a picture to change the head."
+            f"{look_for}</span></div>"
         )
         st.button("Not now", type="tertiary", on_click=_close, help="Closes these two lines")
 
