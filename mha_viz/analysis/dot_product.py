@@ -135,17 +135,24 @@ def scores(trace: Trace, layer: int, head: int, *, masked: bool = False) -> Arra
     return out
 
 
-def lines(pattern: Array, *, most: int = 8, threshold: float = 0.0) -> Lines:
+def lines(pattern: Array, *, most: int = 8, threshold: float = 0.0, first_key: int = 0) -> Lines:
     """For each row of a pattern `[T, T]`, its `most` largest weights that reach the threshold.
 
-    Masked keys are excluded. Raises ShapeError for `most` below 1.
+    Masked keys are excluded, and so are keys before `first_key`; 1 leaves out a sink on the first
+    token. Raises ShapeError for `most` below 1.
     """
     if most < 1:
         raise ShapeError(f"most = {most}; expected at least one line per row.")
-    T = len(pattern)
-    n = min(most, T)
-    keys = np.argpartition(pattern, T - n, axis=1)[:, T - n :]
-    weights = np.take_along_axis(pattern, keys, axis=1)
+    of_keys = pattern[:, first_key:]
+    T, n_keys = of_keys.shape
+    n = min(most, n_keys)
+    keys = (
+        np.argpartition(of_keys, n_keys - n, axis=1)[:, n_keys - n :]
+        if n
+        else np.zeros((T, 0), int)
+    )
+    weights = np.take_along_axis(of_keys, keys, axis=1)
+    keys = keys + first_key
     queries = np.broadcast_to(np.arange(T)[:, None], keys.shape)
     drawn = (weights >= threshold) & (keys <= queries)
     unsorted = Lines(queries[drawn], keys[drawn], weights[drawn])

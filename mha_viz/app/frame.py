@@ -45,7 +45,8 @@ def run(page: StreamlitPage, placeholder: DeltaGenerator) -> None:
     from mha_viz.app.work import head_names, jobs
     from mha_viz.figures.grid import grid_ratio
 
-    view = inputs.view()
+    name = page.url_path or "attention"
+    view = inputs.view(name)
     placeholder.empty()
     if view is None:
         return
@@ -71,7 +72,6 @@ def run(page: StreamlitPage, placeholder: DeltaGenerator) -> None:
     _warm.set()
     if in_talk:
         return
-    name = page.url_path or "attention"
     if name != "talk":
         export_panel.offer(view, page.title, alone=inputs.serves_this_machine_only())
         if not st.session_state["from_talk"]:

@@ -25,10 +25,18 @@ from mha_viz.model import Model
 from mha_viz.trace import Cut, Trace
 
 SCALES: dict[str, Scale] = {"√ weight": "sqrt", "weight": "weight", "vs uniform": "share"}
+# Pages that draw patterns in the selected colours: the key of the choice between their parts, and
+# the parts that do (all of them if none is named). Elsewhere these inputs are not shown.
+COLOURED: dict[str, tuple[str, tuple[str, ...]]] = {
+    "attention": ("", ()),
+    "compare": ("", ()),
+    "heads": ("numbers_of", ("Combined heads",)),
+    "next_token": ("expects", ("Generate",)),
+}
 _MOST = 20  # tokens that a character can become: it may expand, and each byte be a token
 
 
-def view() -> View | None:
+def view(page: str) -> View | None:
     """Draws the sidebar and gathers what to show; None while there is nothing to show yet.
 
     If an input cannot be used, the page says why and keeps showing the previous model or text.
@@ -52,7 +60,7 @@ def view() -> View | None:
         problem("All heads of this model have been pruned, so there is no attention to show.")
         return None
     layer, head = _head_input(below, source, model, trace, trace_key, waits=waits)
-    drawing = _drawing_inputs(below)
+    drawing = _drawing_inputs(below, page)
     with below:
         _about(model)
     _forget_focus_of_another_text(trace_key, waits=waits)
@@ -251,38 +259,57 @@ def _head_input(
     return Head.parse(at)
 
 
-def _drawing_inputs(sidebar: DeltaGenerator) -> dict[str, Any]:
+def _drawing_inputs(sidebar: DeltaGenerator, page: str) -> dict[str, Any]:
     """How patterns are drawn, as arguments of View."""
-    names = list(SCALES)
+    scale, dim_sink = next(iter(SCALES)), False
     with sidebar:
-        scale = explained.segmented_control(
-            "Colour",
-            names,
-            default=names[0],
-            key="colour",
-            bind="query-params",
-            required=True,
-            help="What a colour stands for: the square root of the weight (√), which shows small "
-            "weights too; the weight itself; or the weight divided by that of a head that looks at "
-            "all tokens equally (vs uniform)",
-        )
-        dim_sink = explained.toggle(
-            "Dim the first-token sink",
-            key="sink",
-            bind="query-params",
-            help="Draws the first token's column at 25% opacity; the weights stay the same",
-        )
+        if _is_coloured(page):
+            scale, dim_sink = _colour_inputs()
         stage = explained.toggle(
             "Stage mode",
             key="stage",
             bind="query-params",
             help="Larger type for a projector; the sidebar can be collapsed",
         )
-    check_link("colour", scale)
-    check_link("sink", str(dim_sink).lower())
     check_link("stage", str(stage).lower())
     theme = st.session_state.get("theme") or st.context.theme.type or "light"
     return {"scale": SCALES[scale], "dim_sink": dim_sink, "stage": stage, "theme": THEMES[theme]}
+
+
+def _is_coloured(page: str) -> bool:
+    if page not in COLOURED:
+        return False
+    key, parts = COLOURED[page]
+    return not parts or (st.session_state.get(key) or st.query_params.get(key)) in parts
+
+
+def _colour_inputs() -> tuple[str, bool]:
+    """The selected colours, which are the same again after a page without these inputs."""
+    state, names = st.session_state, list(SCALES)
+    for key in ("colour", "sink"):
+        if key not in state and key not in st.query_params and f"{key}_kept" in state:
+            state[key] = state[f"{key}_kept"]
+    scale: str = explained.segmented_control(
+        "Colour",
+        names,
+        default=names[0],
+        key="colour",
+        bind="query-params",
+        required=True,
+        help="What a colour stands for: the square root of the weight (√), which shows small "
+        "weights too; the weight itself; or the weight divided by that of a head that looks at "
+        "all tokens equally (vs uniform)",
+    )
+    dim_sink = explained.toggle(
+        "Dim the first-token sink",
+        key="sink",
+        bind="query-params",
+        help="Draws the first token's column at 25% opacity; the weights stay the same",
+    )
+    state["colour_kept"], state["sink_kept"] = scale, dim_sink
+    check_link("colour", scale)
+    check_link("sink", str(dim_sink).lower())
+    return scale, dim_sink
 
 
 def _about(model: Model) -> None:

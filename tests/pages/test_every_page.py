@@ -1,5 +1,6 @@
 """What every part of every page must do, whatever the user types and whatever the link says."""
 
+import inspect
 import json
 import re
 from functools import cache
@@ -8,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from streamlit.testing.v1 import AppTest
 from support.parts import EVERY, PARTS, SMALL_WORK
-from support.script import ROOT, charts, finished, lines, opened, said, texts_with_help
+from support.script import ROOT, charts, figures, finished, lines, opened, said, texts_with_help
 
 from mha_viz.app import glossary, link
 from mha_viz.app.pages.many_heads import a_list
@@ -93,3 +94,35 @@ def test_a_link_full_of_nonsense_opens(page: str) -> None:
     test = opened(page, **nonsense)
     assert not test.exception
     assert "Unexpected error" not in said(test)
+
+
+@pytest.mark.parametrize(("page", "key", "part"), EVERY)
+def test_colours_can_be_chosen_exactly_where_they_change_a_figure(
+    page: str, key: str, part: str
+) -> None:
+    link_of_part = ({key: part} if key else {}) | SMALL_WORK
+    before = opened(page, **link_of_part)
+    before.session_state["export"] = True
+    finished(before.run())
+    shown = {one.key for one in (*before.toggle, *before.button_group)}
+    draws = [picture.recipe.draw for picture in before.session_state["pictures"].values()]
+    for name, value, taken in (("colour", "weight", "scale"), ("sink", "true", "dim_sink")):
+        if name not in shown:
+            assert not [draw for draw in draws if taken in inspect.signature(draw).parameters]
+            continue
+        after = finished(opened(page, **link_of_part, **{name: value}))
+        assert drawn(before) != drawn(after), name
+
+
+def drawn(test: AppTest) -> list[str]:
+    """Everything of a page that can have colours."""
+    return [*map(json.dumps, figures(test)), *lines(test)]
+
+
+def test_the_colours_are_kept_while_other_pages_are_open() -> None:
+    test = opened("attention", colour="weight", sink="true")
+    test.switch_page("head.py").run()
+    assert "colour" not in {one.key for one in test.button_group}
+    test.switch_page("attention.py").run()
+    assert test.button_group(key="colour").value == "weight"
+    assert test.toggle(key="sink").value

@@ -3,7 +3,7 @@
 import base64
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,12 @@ import streamlit as st
 from mha_viz.analysis import dot_product
 from mha_viz.analysis.dot_product import Lines
 from mha_viz.app.browser import component_code
-from mha_viz.app.messages import notice
+from mha_viz.app.messages import escaped, notice
+from mha_viz.app.pages.head.lines.settings import Settings, choose_heads, choose_settings
 from mha_viz.app.view import View
 from mha_viz.app.widgets import explained
 from mha_viz.app.widgets.caption import caption
 from mha_viz.app.widgets.chart import export_only
-from mha_viz.app.widgets.choices import check_link, segmented_control
 from mha_viz.app.widgets.download_buttons import download_table
 from mha_viz.app.widgets.origins import origin_of_page
 from mha_viz.app.widgets.recipes import recipe
@@ -28,8 +28,7 @@ from mha_viz.export import Drawn, Given, rows_data
 from mha_viz.figures.head_view import head_view
 from mha_viz.figures.theme import THEMES, TextSizes, Theme
 from mha_viz.head import Head
-from mha_viz.heads.patterns import kept_heads
-from mha_viz.trace import Trace
+from mha_viz.trace import Array, Trace
 
 _HERE = Path(__file__).parent
 _lines = st.components.v2.component(
@@ -45,165 +44,102 @@ _lines = st.components.v2.component(
     css=(_HERE / "lines.css").read_text(encoding="utf-8"),
     js=component_code(_HERE / "lines.js"),
 )
-MAX_HEADS = 8  # as many as there are colours that can be told apart
-MAX_PER_TOKEN = 8  # lines, for each head
 MAX_LINES = 20_000  # of all heads
 LINES = (
-    "dot_product.strongest([dot_product.lines(trace.pattern(*head), most=most, "
-    "threshold=threshold) for head in heads], MAX_LINES)"
+    "dot_product.strongest([dot_product.lines(mean_pattern(trace, heads), most=most, "
+    "threshold=threshold, first_key=first_key) for heads in groups], MAX_LINES)"
 )
 MAX_AT_REST = 3_000  # drawn while no token is highlighted; more would be slow and unreadable
 N_LISTED = 40  # lines in the table
 STEPS = 64_000  # from a weight of 0 to 1, as in head_lines.js: multiples of 0.0005 begin a step
 N_READ_OUT = 3  # lines in the alt text
-DIRECTIONS = ["vertical", "horizontal"]
 HEADER = ["head", "from", "from token", "to", "to token", "weight"]
 Row = tuple[str, int, str, int, str, float]  # in the order of HEADER
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """Which lines are drawn, and in which direction."""
-
-    direction: str
-    threshold: float
-    most_per_token: int
-
-    @property
-    def is_vertical(self) -> bool:
-        """Whether the rows of tokens stand left and right."""
-        return self.direction == DIRECTIONS[0]
-
-
 def show(view: View) -> None:
     """The settings, the lines, and the strongest of them as a table."""
-    heads = _choose_heads(view)
-    settings = _choose_settings()
-    qualifying = [_lines_of(view, head, settings) for head in heads]
+    groups = choose_heads(view)
+    settings = choose_settings()
+    qualifying = [_lines_of(view, heads, settings) for heads in groups]
     lines = dot_product.strongest(qualifying, MAX_LINES)
-    _explain(lines, settings, n_qualifying=sum(map(len, qualifying)))
+    _explain(view, lines, settings, n_qualifying=sum(map(len, qualifying)))
     if settings.is_vertical:
         left, right = st.columns([3, 2], gap="medium")
     else:
         left, right = st.container(), st.container()
-    rows = _rows(view.trace.tokens, heads, lines)
+    rows = _rows(view.trace.tokens, groups, lines)
     with left:
-        _draw(view, heads, lines, settings)
+        _draw(view, groups, lines, settings)
     with right:
         _table(rows)
-    labels = ", ".join(head.label for head in heads)
     export_only(
         recipe(
             view,
             _draw_lines,
-            heads=heads,
+            groups=groups,
             most=settings.most_per_token,
             threshold=settings.threshold,
+            first_key=settings.first_key,
             upright=settings.is_vertical,
             lines=Given(lines, LINES),
         ),
         key="lines",
         name="Lines between tokens",
-        alt=f"Lines of {labels}: {_read_out(rows)}.",
+        alt=f"Lines of {', '.join(map(_name, groups))}: {_read_out(rows)}.",
     )
+
+
+def mean_pattern(trace: Trace, heads: list[Head]) -> Array:
+    """`[T, T]`: the mean of the patterns of these heads; for one head, its pattern."""
+    mean: Array = np.mean([trace.pattern(*head) for head in heads], axis=0, dtype=np.float32)
+    return mean
+
+
+def _name(heads: list[Head]) -> str:
+    return heads[0].label if len(heads) == 1 else f"mean of {len(heads)} heads"
 
 
 def _draw_lines(
     trace: Trace,
-    heads: list[Head],
+    groups: list[list[Head]],
     lines: list[Lines],
     upright: bool,
     theme: Theme,
     sizes: TextSizes,
 ) -> Drawn:
-    named = [(head.label, of_head) for head, of_head in zip(heads, lines, strict=True)]
+    named = list(zip(map(_name, groups), lines, strict=True))
     figure = head_view(named, trace.tokens, theme, upright=upright, sizes=sizes)
-    rows = _rows(trace.tokens, heads, lines)
+    rows = _rows(trace.tokens, groups, lines)
     data = rows_data(["head", "from", "from token", "to", "to token", "weight"], rows)
     return figure, data
 
 
-def _choose_heads(view: View) -> list[Head]:
-    """The selected head, and the heads that are added to it, which the link carries."""
-    trace, state = view.trace, st.session_state
-    options = [Head(i, h).key for i in range(trace.n_layers) for h in kept_heads(trace, i)]
-    if unknown := [key for key in state.get("beside") or [] if key not in options]:
-        state["beside"] = [key for key in state["beside"] if key in options]
-        notice(f"{view.about.name} has no {', '.join(unknown[:5])}. Showing the other heads.")
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        added = explained.multiselect(
-            f"Heads besides {view.at.label}",
-            options,
-            key="beside",
-            bind="query-params",
-            max_selections=MAX_HEADS - 1,
-            placeholder=f"up to {MAX_HEADS - 1}, from any layer",
-        )
-        _layer_button(view)
-    check_link("beside", added)
-    keys = dict.fromkeys([view.at.key, *added])
-    return [Head.parse(key) for key in keys][:MAX_HEADS]
-
-
-def _layer_button(view: View) -> None:
-    """A button that shows MAX_HEADS heads of the selected layer, or all if it has fewer."""
-    kept = kept_heads(view.trace, view.layer)
-    first = kept.index(view.head) if len(kept) > MAX_HEADS else 0
-    shown = [*kept, *kept][first : first + min(len(kept), MAX_HEADS)]
-    number = "all" if len(shown) == len(kept) else len(shown)
-    others = [Head(view.layer, head).key for head in shown if head != view.head]
-    label = f"Show {number} heads of layer {view.layer}"
-    st.button(label, on_click=_set_heads, args=(others,), key="lines_layer")
-
-
-def _set_heads(keys: list[str]) -> None:
-    st.session_state["beside"] = keys
-
-
-def _choose_settings() -> Settings:
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        direction = segmented_control("Direction", DIRECTIONS, DIRECTIONS[0], "direction")
-        threshold = explained.slider(
-            "Threshold",
-            0.0,
-            1.0,
-            0.05,
-            0.01,
-            key="threshold",
-            bind="query-params",
-            width=220,
-            help="The smallest weight that gets a line",
-        )
-        most = explained.slider(
-            "Lines per token",
-            1,
-            MAX_PER_TOKEN,
-            4,
-            key="most",
-            bind="query-params",
-            width=180,
-            help="How many of a token's largest weights are drawn, per head",
-        )
-    check_link("threshold", str(threshold))
-    check_link("most", str(most))
-    return Settings(direction, float(threshold), int(most))
-
-
-def _lines_of(view: View, head: Head, settings: Settings) -> Lines:
-    most, threshold = settings.most_per_token, settings.threshold
-    return _cached_lines(view.trace_key, *head, most, threshold, _view=view)
+def _lines_of(view: View, heads: list[Head], settings: Settings) -> Lines:
+    most, threshold, first_key = settings.most_per_token, settings.threshold, settings.first_key
+    return _cached_lines(view.trace_key, tuple(heads), most, threshold, first_key, _view=view)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _cached_lines(
-    trace_key: str, layer: int, head: int, most: int, threshold: float, *, _view: View
+    trace_key: str,
+    heads: tuple[Head, ...],
+    most: int,
+    threshold: float,
+    first_key: int,
+    *,
+    _view: View,
 ) -> Lines:
-    pattern = models.pattern(trace_key, layer, head, _view.trace)
-    return dot_product.lines(pattern, most=most, threshold=threshold)
+    if len(heads) == 1:
+        pattern = models.pattern(trace_key, *heads[0], _view.trace)
+    else:
+        pattern = mean_pattern(_view.trace, list(heads))
+    return dot_product.lines(pattern, most=most, threshold=threshold, first_key=first_key)
 
 
-def _explain(lines: list[Lines], settings: Settings, *, n_qualifying: int) -> None:
+def _explain(view: View, lines: list[Lines], settings: Settings, *, n_qualifying: int) -> None:
     """What the lines show, and which of the qualifying weights are drawn."""
+    first = f" None lead to the first token, {escaped(view.trace.tokens[0])}."
     n, threshold = sum(map(len, lines)), settings.threshold
     sides = ("left", "right") if settings.is_vertical else ("upper", "lower")
     at_rest = (
@@ -216,7 +152,7 @@ def _explain(lines: list[Lines], settings: Settings, *, n_qualifying: int) -> No
         f"The {sides[0]} token looks at the {sides[1]} one. Each line is a weight of at least "
         f"{threshold:.2f}; up to {settings.most_per_token} lines per token and head. Larger "
         "weights have stronger lines (√ scale); colour shows the head. "
-        f"{n:,} line{'s' * (n != 1)}{at_rest}.",
+        f"{n:,} line{'s' * (n != 1)}{at_rest}.{first * settings.without_sink}",
     )
     if n < n_qualifying:
         least = min(float(of_head.weights[-1]) for of_head in lines if len(of_head))
@@ -228,7 +164,7 @@ def _explain(lines: list[Lines], settings: Settings, *, n_qualifying: int) -> No
         explained.note(f"No weight reaches {threshold:.2f}. Lower the threshold.")
 
 
-def _draw(view: View, heads: list[Head], lines: list[Lines], settings: Settings) -> None:
+def _draw(view: View, groups: list[list[Head]], lines: list[Lines], settings: Settings) -> None:
     at_rest = dot_product.strongest(lines, MAX_AT_REST)
     _lines(
         key="lines",
@@ -236,8 +172,8 @@ def _draw(view: View, heads: list[Head], lines: list[Lines], settings: Settings)
             "tokens": list(view.trace.tokens),
             "trace_key": view.trace_key,
             "heads": [
-                {"name": head.label, "lines": pack(of_head), "at_rest": len(shown)}
-                for head, of_head, shown in zip(heads, lines, at_rest, strict=True)
+                {"name": _name(heads), "lines": pack(of_heads), "at_rest": len(shown)}
+                for heads, of_heads, shown in zip(groups, lines, at_rest, strict=True)
             ],
             "direction": settings.direction,
             "pinned": _pinned(view),
@@ -275,11 +211,11 @@ def _on_pin() -> None:
     state["side"] = "key" if is_key else None
 
 
-def _rows(tokens: Sequence[str], heads: list[Head], lines: list[Lines]) -> list[Row]:
+def _rows(tokens: Sequence[str], groups: list[list[Head]], lines: list[Lines]) -> list[Row]:
     """A row for each line, the strongest first."""
     rows = [
-        (head.label, int(i), tokens[i], int(j), tokens[j], round(float(weight), 6))
-        for head, of_head in zip(heads, lines, strict=True)
+        (_name(heads), int(i), tokens[i], int(j), tokens[j], round(float(weight), 6))
+        for heads, of_head in zip(groups, lines, strict=True)
         for i, j, weight in zip(of_head.queries, of_head.keys, of_head.weights, strict=True)
     ]
     return sorted(rows, key=lambda row: -row[-1])
