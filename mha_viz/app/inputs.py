@@ -11,7 +11,7 @@ from mha_viz.app import link
 from mha_viz.app.messages import notice, problem
 from mha_viz.app.samples import DEFAULT, SAMPLES
 from mha_viz.app.view import View
-from mha_viz.app.widgets import explained, revisions, text_read
+from mha_viz.app.widgets import explained, revisions, text_read, tour
 from mha_viz.app.widgets.change_text import take_sample
 from mha_viz.app.widgets.choices import check_link, text_area
 from mha_viz.app.work import downloads, models
@@ -42,6 +42,7 @@ def view(page: str) -> View | None:
     If an input cannot be used, the page says why and keeps showing the previous model or text.
     """
     link.restore()
+    tour.begin()
     with st.sidebar:
         asked = _model_input()
         revisions.choose(asked)

@@ -28,9 +28,9 @@ def popover() -> None:
 def take_sample(name: str) -> None:
     """Shows a sample and, on the bundled model, the head to look at."""
     state = st.session_state
-    state["text"] = SAMPLES[name]
+    state["text"], state["welcomed"] = SAMPLES[name], True  # says what to look for instead
     if state.get("model", "bundled") == "bundled":
-        state["at"] = EFFECTS[name].head.key
+        state["at"], state["opened on"] = EFFECTS[name].head.key, None  # or another head may open
 
 
 def _take() -> None:
