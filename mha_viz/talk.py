@@ -14,16 +14,19 @@ A scene may also have `notes`, `minutes`, `text` (for the link), `theme` and `as
 audience; the picture shows on the next press). Keys that a talk does not know are kept.
 """
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import tomlkit
 from tomlkit.items import AoT, Array
 
+from mha_viz.assets import ASSETS
 from mha_viz.errors import HeadNotFound, TalkError
 from mha_viz.head import Head
 
@@ -44,6 +47,11 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
 }  # fmt: skip
 _LENGTHS = {"title": LONGEST_TITLE, "sentence": LONGEST_SENTENCE, "text": 20_000, "link": 20_000}
 _WANTED = {"minutes": "a number", "ask": "a list"}  # the others are texts
+_NUMBERS = {  # parameters that are numbers in the links of every page
+    "token": re.compile(r"\d{1,6}"), "key": re.compile(r"\d{1,6}"),
+    "window": re.compile(r"\d{1,6}(-\d{1,6}){3}"),
+}  # fmt: skip
+Size = tuple[int, int]  # layers, heads per layer
 _PIECE = re.compile(
     r'"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|\#[^\n]*'
     r"|(?P<header>^[ \t]*\[\[[ \t]*scene[ \t]*\]\])|(?P<list>^[ \t]*scene[ \t]*=[ \t]*\[)|[{}]",
@@ -105,16 +113,20 @@ class Talk:
         return [share if minutes is None else minutes for minutes in own]
 
 
-def read(source: str | bytes) -> Talk:
-    """The talk in a file's content. Raises TalkError, which names the lines and what to write."""
-    text = _decoded(source)
+def read(source: str | bytes, sizes: Mapping[str, Size] | None = None) -> Talk:
+    """The talk in a file's content. Raises TalkError, which names the lines and what to write.
+
+    `sizes` has the (layers, heads per layer) of models besides the bundled one; the heads of links
+    to those models are checked.
+    """
+    text = decoded(source)
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise TalkError(_syntax(str(error))) from error
     except RecursionError as error:
         raise TalkError("This file nests lists too deeply for a talk.") from error
-    problems = list(_problems(content, text))
+    problems = list(_problems(content, text, {"bundled": _bundled_size(), **(sizes or {})}))
     if problems:
         more = len(problems) - _REPORTED
         shown = problems[:_REPORTED] + ([f"{more} more problems follow."] if more > 0 else [])
@@ -145,6 +157,19 @@ def add(source: str, scene: Scene, after: int) -> str:
     return added
 
 
+def reword(source: str, number: int, title: str, sentence: str) -> str:
+    """The file with another title and sentence for the scene of that number, from 0.
+
+    Raises TalkError if the file or the words cannot be used.
+    """
+    read(source)
+    document = tomlkit.parse(source)
+    document["scene"][number].update({"title": title, "sentence": sentence})
+    changed = tomlkit.dumps(document)
+    read(changed)
+    return changed
+
+
 def write(talk: Talk) -> str:
     """The talk as a file that `read` understands."""
     document = tomlkit.document()
@@ -156,7 +181,8 @@ def write(talk: Talk) -> str:
     return tomlkit.dumps(document)
 
 
-def _decoded(source: str | bytes) -> str:
+def decoded(source: str | bytes) -> str:
+    """The text of a file. Raises TalkError if it is too large or not UTF-8."""
     if len(source) > MOST_BYTES:
         raise TalkError(
             f"This file has {len(source):,} bytes; a talk has at most {MOST_BYTES:,}. Check that "
@@ -180,7 +206,13 @@ def _syntax(message: str) -> str:
     return f"{where}: {found[1][0].lower()}{found[1][1:]}. Check quotes, commas and brackets."
 
 
-def _problems(content: Mapping[str, Any], text: str) -> Iterator[str]:
+@cache
+def _bundled_size() -> Size:
+    config = json.loads((ASSETS / "bundled" / "config.json").read_text(encoding="utf-8"))
+    return config["n_layer"], config["n_head"]
+
+
+def _problems(content: Mapping[str, Any], text: str, sizes: Mapping[str, Size]) -> Iterator[str]:
     if not isinstance(content.get("title"), str) or not content["title"].strip():
         yield 'Line 1: the talk has no title. Write title = "…" at the top.'
     yield from _not_minutes(content, "Line 1: the talk")
@@ -198,13 +230,13 @@ def _problems(content: Mapping[str, Any], text: str) -> Iterator[str]:
         if not isinstance(scene, dict):
             yield f"Line {_line(text, begin)}: scene {number} is not a table. Write [[scene]]."
             continue
-        for key, problem in _of_scene(scene):
+        for key, problem in _of_scene(scene, sizes):
             at = re.compile(rf"\b{key}[ \t]*=").search(text, begin, end)
             line = _line(text, at.start() if at else begin)
             yield f"Line {line}: scene {number} {problem}"
 
 
-def _of_scene(scene: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _of_scene(scene: Mapping[str, Any], sizes: Mapping[str, Size]) -> Iterator[tuple[str, str]]:
     """(key, what is wrong with it and what to write) for each problem."""
     for key in _NEEDED:
         if key not in scene or (scene[key] == "" and key != "link"):
@@ -232,13 +264,13 @@ def _of_scene(scene: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             "ask",
             f'has an “ask” that is not up to {MOST_CHOICES} texts, as in ["apple", "ring"].',
         )
-    yield from _of_link(scene)
+    yield from _of_link(scene, sizes)
 
 
-def _of_link(scene: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _of_link(scene: Mapping[str, Any], sizes: Mapping[str, Size]) -> Iterator[tuple[str, str]]:
     made = Scene("", "", scene.get("link", ""), text=scene.get("text", ""))
     try:
-        page, at = made.page, made.parameters.get("at")
+        page, parameters = made.page, made.parameters
     except ValueError:
         yield "link", "has a link that is not an address. Copy one from the address bar."
         return
@@ -246,11 +278,18 @@ def _of_link(scene: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "link", "has a link with a host. Keep only what comes after the host's slash."
     elif page not in PAGES:
         yield "link", f"leads to “{page[:30]}”, which is no page. Pages: {', '.join(PAGES)}."
-    if at is not None:
-        try:
-            Head.parse(at)
-        except HeadNotFound as error:
-            yield "link", f"has a link whose head cannot be read: {error}"
+    for name, pattern in _NUMBERS.items():
+        if name in parameters and not pattern.fullmatch(parameters[name]):
+            value = parameters[name][:20]
+            yield "link", f"has a link with {name}={value}. Copy one from the address bar."
+    try:
+        heads = [Head.parse(parameters["at"])] if "at" in parameters else []
+        model = parameters.get("model", "bundled")
+        if model in sizes:
+            for head in heads + Head.find_all(parameters.get("off", "")):
+                head.check(*sizes[model], model=f"the model {model}")
+    except HeadNotFound as error:
+        yield "link", f"has a link whose head cannot be shown: {error}"
 
 
 def _not_minutes(table: Mapping[str, Any], whose: str) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """A talk's file: what is read, what is refused and where, and the talk that comes with the app."""
 
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -74,7 +75,21 @@ def test_adding_a_scene_leaves_all_else_as_it_was(source: str, after: int) -> No
     ("source", "message"),
     [
         (SMALL.replace('link = "head?at=L1H2"\n', ""), "Line 5: scene 1 has no link. Copy one"),
-        (SMALL.replace("L1H2", "first"), "Line 8: scene 1 has a link whose head cannot be read"),
+        (
+            SMALL.replace("L1H2", "first"),
+            "Line 8: scene 1 has a link whose head cannot be shown: “first",
+        ),
+        (
+            SMALL.replace("L1H2", "L4H0"),
+            "L4 H0 is not in the model bundled, which",
+        ),
+        (SMALL.replace("at=L1H2", "off=L0H1-L0H6"), "L0 H6 is not in the model bundled"),
+        (
+            SMALL.replace("at=L1H2", "token=last"),
+            "Line 8: scene 1 has a link with token=last",
+        ),
+        (SMALL.replace("at=L1H2", "window=1-2"), "Line 8: scene 1 has a link with window=1-2"),
+        (SMALL + f'text = "{"x" * 20_001}"', "Line 10: scene 1 has a text of 20,001 characters"),
         (SMALL.replace("head?", "haed?"), "Line 8: scene 1 leads to “haed”"),
         (SMALL.replace('"head?', '"http://host/head?'), "Line 8: scene 1 has a link with a host"),
         (SMALL.replace('"head?at', '"//[?at'), "Line 8: scene 1 has a link that is not an address"),
@@ -103,6 +118,25 @@ def test_a_broken_file_is_refused_by_line(source: str | bytes, message: str) -> 
     with pytest.raises(TalkError) as refused:
         talk.read(source)
     assert message in str(refused.value)
+
+
+def test_heads_are_checked_in_the_model_of_the_link() -> None:
+    source = SMALL.replace("L1H2", "L9H9&model=gpt2")
+    assert talk.read(source) == talk.read(source, {"gpt2": (12, 12)})
+    with pytest.raises(TalkError, match="L9 H9 is not in the model gpt2"):
+        talk.read(source, {"gpt2": (6, 12)})
+
+
+@pytest.mark.parametrize("source", [SMALL, INLINE])
+def test_other_words_for_a_scene_leave_all_else_as_it_was(source: str) -> None:
+    before = talk.read(source).scenes
+    changed = talk.reword(source, 0, "A “new” one", "New")
+    first = replace(before[0], title="A “new” one", sentence="New")
+    assert talk.read(changed).scenes == (first, *before[1:])
+    for kept in ("# mine", 'mood = "calm"', 'colour = "red"  # of my own', "# first"):
+        assert (kept in changed) == (kept in source)
+    with pytest.raises(TalkError, match="scene 1 has a title of 49 characters"):
+        talk.reword(source, 0, "x" * 49, "New")
 
 
 @settings(max_examples=300)

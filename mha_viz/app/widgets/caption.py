@@ -1,11 +1,18 @@
 """The title line of a page, and the lines over and beside a figure."""
 
+import html
+import re
+
+import streamlit as st
+
 from mha_viz.app.messages import escaped
 from mha_viz.app.view import View
 from mha_viz.app.widgets import explained
 from mha_viz.app.work import head_names
 from mha_viz.app.work.models import TITLES
 from mha_viz.heads.names import NO_MEASURE, label
+
+_TAG = re.compile("<[^<>]*>")
 
 
 def title_line(view: View, title: str, question: str = "") -> None:
@@ -66,9 +73,20 @@ def caption(title: str, text: str, more: str = "", *, also: str = "") -> None:
 
     Stage mode leaves out `more`. All are HTML. `also` has words of the figure to explain as well.
     """
+    captions().append((_words(title), _words(text)))
     name = f"<b>{title}</b> " if title else ""
     rest = f'<span class="more">{more}</span>' if more else ""
     explained.html(f'<div class="caption">{name}{text}{rest}</div>', also=also)
+
+
+def captions() -> list[tuple[str, str]]:
+    """The captions of this run as plain text, each with its title."""
+    found: list[tuple[str, str]] = st.session_state.setdefault("captions", [])
+    return found
+
+
+def _words(text: str) -> str:
+    return html.unescape(_TAG.sub("", text)).strip()
 
 
 def metrics(*items: str) -> None:

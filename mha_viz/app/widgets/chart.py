@@ -135,6 +135,7 @@ def recorded_source() -> tuple[str, dict[str, object]] | None:
 def reset() -> None:
     """Forgets the charts and records of the previous run; sends clicks.js to the browser."""
     run_script(_CLICKS)
+    st.session_state["captions"] = []
     st.session_state["pictures"] = {}
     st.session_state["recorded_source"] = None
     st.session_state["recorded_settings"] = {}

@@ -1,18 +1,20 @@
 """The Talk page: scenes of the app, each with a title and a sentence, played full screen."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from mha_viz import talk
+from mha_viz import checkpoints, talk
 from mha_viz.app.browser import component_code
-from mha_viz.app.messages import escaped, problem
+from mha_viz.app.messages import escaped, notice, problem
 from mha_viz.app.view import View
 from mha_viz.app.widgets import explained, talk_file
 from mha_viz.app.widgets.caption import about, caption
 from mha_viz.app.work.models import TITLES
+from mha_viz.checkpoints import hub
 from mha_viz.errors import TalkError
 from mha_viz.figures.theme import THEMES
 
@@ -33,15 +35,17 @@ def show(view: View) -> None:
     """The scenes of the talk, the button that plays it, and its file."""
     source = talk_file.source()
     current = talk.read(source)
+    sizes = {view.source: (view.trace.n_layers, view.trace.n_heads)}
     about(
         "Talk", f"{escaped(current.title)} · {len(current.scenes)} scenes, {current.minutes:g} min"
     )
     left, right = st.columns([3, 2], gap="medium")
     with left:
         _player(view, current)
+        _missing_models(current)
         _scenes(current)
     with right:
-        _file(source)
+        _file(source, sizes)
 
 
 def _player(view: View, current: talk.Talk) -> None:
@@ -56,6 +60,21 @@ def _player(view: View, current: talk.Talk) -> None:
         "→ or a clicker's PageDown for the next press, ← to go back, E to explore a scene and "
         "return, N for notes, B for a black screen, Esc to leave.",
     )
+
+
+def _missing_models(current: talk.Talk) -> None:
+    """Says which models of the talk are not on this machine, while there is time to get them."""
+    named = dict.fromkeys(scene.parameters.get("model", "bundled") for scene in current.scenes)
+    missing = [
+        name
+        for name in named
+        if name != "bundled" and not checkpoints.is_local(name) and not hub.is_cached(name)
+    ]
+    if missing:
+        notice(
+            f"Not on this machine: {', '.join(missing)}. Choose each one under Model and download "
+            "it before the talk."
+        )
 
 
 def _data(view: View, current: talk.Talk) -> dict[str, Any]:
@@ -95,21 +114,26 @@ def _scenes(current: talk.Talk) -> None:
     st.html(f'<ol class="scenes">{rows}</ol>')
 
 
-def _file(source: str) -> None:
+def _file(source: str, sizes: Mapping[str, talk.Size]) -> None:
     """The file: opened, edited, saved. A broken one leaves the talk as it was."""
     state = st.session_state
     opened = st.file_uploader("Open a talk", type="toml", key="talk_upload")
-    if opened is not None and state.get("talk_opened") != opened.file_id:
-        state["talk_opened"] = opened.file_id
-        state["talk_draft"] = opened.getvalue()[: talk.MOST_BYTES].decode(errors="replace")
-        state.pop("talk_text", None)
+    if opened is not None:
+        try:
+            content = talk.decoded(opened.getvalue())
+        except TalkError as error:
+            problem(str(error))
+        else:
+            if state.get("talk_opened") != opened.file_id:
+                state["talk_opened"], state["talk_draft"] = opened.file_id, content
+                state.pop("talk_text", None)
     draft = explained.text_area(
         "Talk file", state.get("talk_draft") or source, key="talk_text", height=420
     )
     state["talk_draft"] = draft
     if draft != source:
         try:
-            talk.read(draft)
+            talk.read(draft, sizes)
         except TalkError as error:
             for line in str(error).splitlines():
                 problem(line)
@@ -126,5 +150,4 @@ def _file(source: str) -> None:
 
 def _reset() -> None:
     talk_file.replace(talk_file.bundled())
-    for key in ("talk_draft", "talk_text"):
-        st.session_state.pop(key, None)
+    talk_file.forget_draft()
