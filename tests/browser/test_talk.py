@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import FrameLocator, Page, expect
-from support.browser import Tab
+from support.browser import Pages, Tab, served
 
 TALK = """title = "A talk"
 [[scene]]
@@ -36,17 +36,21 @@ PRESS = """(key) => {
 }"""
 
 
-@pytest.fixture
-def playing(tab: Tab, tmp_path: Path) -> Iterator[Page]:
-    """A page on which a talk of four scenes has begun."""
-    file = tmp_path / "a.talk.toml"
-    file.write_text(TALK, encoding="utf-8")
+def play(tab: Tab, file: Path, content: str) -> None:
+    """Opens a talk on the Talk page and begins it."""
+    file.write_text(content, encoding="utf-8")
     tab.open("talk")
     tab.page.locator("input[type=file]").set_input_files(file)
-    expect(tab.page.locator(".scenes")).to_contain_text("One token back")
+    expect(tab.page.locator(".lead")).to_contain_text(content.partition('"')[2].partition('"')[0])
     tab.settle()
     tab.page.locator(".play button").click()
     drawn(tab.page, 2)
+
+
+@pytest.fixture
+def playing(tab: Tab, tmp_path: Path) -> Iterator[Page]:
+    """A page on which a talk of four scenes has begun."""
+    play(tab, tmp_path / "a.talk.toml", TALK)
     yield tab.page
     tab.page.keyboard.press("Escape")
     tab.settle()
@@ -112,7 +116,7 @@ def test_what_was_changed_in_a_scene_is_there_again_after_the_others(playing: Pa
 
 def test_keys_work_inside_a_scene_but_not_while_one_types(playing: Page) -> None:
     playing.keyboard.press("PageDown")
-    shown(playing).locator(".caption").first.click()
+    shown(playing).locator(".js-plotly-plot").last.click()
     playing.keyboard.press("PageDown")
     at(playing, 1)
     playing.keyboard.press("PageUp")
@@ -162,6 +166,92 @@ def test_without_a_second_window_notes_are_below_the_scene(playing: Page) -> Non
     expect(playing.locator(".talk .below")).to_contain_text("then that")
     playing.keyboard.press("n")
     expect(playing.locator(".talk .below")).to_be_hidden()
+
+
+def test_the_clock_stands_while_it_is_paused(playing: Page) -> None:
+    with playing.expect_popup() as opened:
+        playing.keyboard.press("n")
+    clock, delay = opened.value.locator(".clock"), opened.value.locator(".delay")
+    expect(delay).to_have_text("starts with the first press")
+    playing.keyboard.press("PageDown")
+    expect(clock).to_have_text("0:01")
+    clock.click()
+    expect(delay).to_contain_text("paused")
+    held = clock.text_content()
+    playing.keyboard.press("PageDown")
+    expect(opened.value.locator(".next")).to_contain_text("Next tokens")
+    assert clock.text_content() == held
+    clock.click()
+    expect(delay).not_to_contain_text("paused")
+
+
+def test_a_change_of_scene_asks_the_server_for_nothing(playing: Page) -> None:
+    playing.keyboard.press("2")
+    playing.keyboard.press("PageDown")
+    drawn(playing, 4)  # every scene of this talk
+    asked: list[str] = []
+    playing.on("request", lambda request: asked.append(request.url))
+    assert playing.evaluate(PRESS, "PageDown")
+    at(playing, 2)
+    expect(playing.locator(".talk iframe")).to_have_count(3)
+    assert asked == []
+
+
+def test_a_tap_on_the_right_half_leads_on_and_on_the_left_half_back(playing: Page) -> None:
+    width = 1440
+    playing.mouse.click(0.9 * width, 500)  # beside the title of the talk
+    at(playing, 0)
+    shown(playing).locator(".js-plotly-plot").last.click()  # a figure keeps its clicks
+    playing.mouse.click(0.9 * width, 40)
+    at(playing, 1)
+    playing.mouse.click(0.1 * width, 500)  # beside the choices
+    at(playing, 0)
+    page = shown(playing).locator("[data-testid=stMainBlockContainer]")
+    page.click(position={"x": width - 15, "y": 5})
+    at(playing, 1)
+    playing.locator(".talk nav button").nth(3).click()
+    at(playing, 3)
+
+
+def test_two_talks_in_two_tabs_do_not_mix(
+    playing: Page, pages: Pages, address: str, tmp_path: Path
+) -> None:
+    with pages.lend(fresh=True) as page:
+        other = Tab(page, address)
+        play(other, tmp_path / "b.talk.toml", TALK.replace("A talk", "B").replace("First", "Last"))
+        with page.expect_popup() as opened:
+            page.keyboard.press("n")
+        page.keyboard.press("PageDown")
+        expect(page.locator(".talk .sentence")).to_have_text("Last.")
+        expect(playing.locator(".talk .opening")).to_have_text("A talk")
+        with playing.expect_popup():
+            playing.keyboard.press("n")
+        playing.keyboard.press("2")
+        at(playing, 1)
+        expect(opened.value.locator("h1")).to_have_text("1 of 4 One token back")
+        assert other.end() == []
+
+
+def test_scenes_that_are_drawn_outlive_the_server(pages: Pages, tmp_path: Path) -> None:
+    with pages.lend(fresh=True) as page:
+        with served(tmp_path / "log") as address:
+            play(Tab(page, address), tmp_path / "a.talk.toml", TALK)
+            page.keyboard.press("2")
+            drawn(page, 4)
+        # The app says that the connection is lost, which the audience does not see.
+        lost = page.locator(".stDialog", has_text="Connection error")
+        expect(lost).to_have_count(1, timeout=60_000)
+        for scene in (2, 3):
+            page.keyboard.press(str(scene + 1))
+            at(page, scene)
+            expect(shown(page).locator(".main-svg").first).to_be_visible()
+            inside = shown(page).locator(".stDialog", has_text="Connection error")
+            expect(inside).to_have_count(1, timeout=60_000)
+            expect(inside).to_be_hidden()
+        expect(lost).to_be_hidden()
+        page.keyboard.press("1")  # its frame is gone, and so is the server
+        expect(page.locator(".talk h1")).to_have_text("One token back", timeout=60_000)
+        expect(page.locator(".talk iframe.shown")).to_have_count(0)
 
 
 def test_leaving_gives_the_page_back(playing: Page) -> None:

@@ -24,8 +24,9 @@ export class Layout {
    * @param {Data} data
    * @param {Actions} actions
    * @param {(scene: number) => void} goToScene
+   * @param {(x: number) => void} tap hears clicks: 0 is at the left edge, 1 at the right
    */
-  constructor(data, actions, goToScene) {
+  constructor(data, actions, goToScene, tap) {
     this.data = data;
     this.root = element("div", "talk");
     this.root.role = "dialog";
@@ -36,13 +37,13 @@ export class Layout {
     this.about = element("p", "about");
     const header = element("header");
     header.append(this.heading, this.sentence, this.about);
-    header.addEventListener("click", ({ clientX }) => {
-      actions[clientX < window.innerWidth / 2 ? "back" : "next"]();
-    });
     this.opening = element("p", "opening", data.title);
     this.choices = element("ul", "choices");
     this.picture = element("div", "picture");
     this.picture.append(this.opening, this.choices);
+    for (const part of [header, this.picture]) {
+      part.addEventListener("click", ({ clientX }) => tap(clientX / window.innerWidth));
+    }
     this.dots = element("nav");
     this.dots.ariaLabel = "Scenes";
     data.scenes.forEach(({ title }, scene) => {

@@ -23,7 +23,13 @@ export class Notes {
     this.window = null;
     this.below = element("div", "notes below");
     this.below.hidden = true;
-    this.timer = setInterval(() => this.draw(), 500);
+    this.press = (/** @type {MouseEvent} */ { target }) => {
+      if (/** @type {Element} */ (target).closest(".clock")) this.player.pause();
+    };
+    this.below.addEventListener("click", this.press);
+    this.timer = setInterval(() => this.tick(), 500);
+    this.leave = () => this.window?.close();
+    window.addEventListener("pagehide", this.leave);
   }
 
   /** @param {(event: KeyboardEvent) => void} onKey */
@@ -36,7 +42,7 @@ export class Notes {
       this.below.hidden = true;
       return;
     }
-    this.window = window.open("", "mha-viz-notes", "width=1280,height=720");
+    this.window = window.open("", "_blank", "width=1280,height=720");
     if (!this.window) {
       this.below.hidden = false;
     } else {
@@ -44,18 +50,41 @@ export class Notes {
       const style = element("style", "", this.player.data.notes_css);
       this.window.document.head.replaceChildren(style);
       this.window.addEventListener("keydown", onKey);
+      this.window.document.body.addEventListener("click", this.press);
     }
     this.draw();
   }
 
   draw() {
-    const body = this.window && !this.window.closed ? this.window.document.body : null;
-    if (body) body.replaceChildren(...this.content());
-    if (!this.below.hidden) this.below.replaceChildren(...this.content().slice(0, 2));
+    for (const place of this.places()) place.replaceChildren(...this.content());
+    this.tick();
+  }
+
+  /** Where the notes are seen. */
+  places() {
+    const body = this.window && !this.window.closed ? [this.window.document.body] : [];
+    return this.below.hidden ? body : [...body, this.below];
+  }
+
+  /** Writes what changes while a scene is shown: the time, and how far the next scene is. */
+  tick() {
+    const { data: { plan }, scene, next, seconds, begun, frames } = this.player;
+    const late = seconds ? delay(seconds, plan, scene) : "starts with the first press";
+    const texts = {
+      clock: clock(seconds),
+      delay: seconds && !begun ? `paused, ${late}` : late,
+      state: frames.stateOf(next),
+    };
+    for (const place of this.places()) {
+      for (const [name, text] of Object.entries(texts)) {
+        const line = place.querySelector(`.${name}`);
+        if (line) line.textContent = text;
+      }
+    }
   }
 
   content() {
-    const { data: { scenes, title, plan }, scene, seconds } = this.player;
+    const { data: { scenes, title, plan }, scene } = this.player;
     const now = scenes[scene];
     const left = element("main");
     const heading = element("h1");
@@ -69,15 +98,15 @@ export class Notes {
     }
     left.append(heading, element("p", "sentence", now?.sentence ?? ""), lines);
     const next = element("p", "next");
-    const after = scenes[scene + 1];
-    next.append("Next: ", element("b", "", after?.title ?? "the end"));
-    if (after) next.append(element("span", "state", this.player.frames.stateOf(scene + 1)));
+    const after = scenes[this.player.next];
+    next.append("Next: ", element("b", "", after?.title ?? "the end"), element("span", "state"));
     const time = element("aside");
-    const begun = seconds > 0;
+    const timer = element("button", "clock");
+    timer.title = "Pause or continue";
     time.append(
-      element("p", "clock", clock(seconds)),
+      timer,
       element("p", "", `of ${clock(60 * plan.reduce((sum, n) => sum + n, 0))}`),
-      element("p", "delay", begun ? delay(seconds, plan, scene) : "starts with the first press"),
+      element("p", "delay"),
     );
     const list = element("ol");
     scenes.forEach(({ title: name, ask }, number) => {
@@ -94,6 +123,7 @@ export class Notes {
 
   destroy() {
     clearInterval(this.timer);
+    window.removeEventListener("pagehide", this.leave);
     this.below.remove();
     this.window?.close();
   }

@@ -24,7 +24,8 @@ export class Player {
     this.at = 0;
     /** @type {number | null} the press that waits for its picture */
     this.pending = null;
-    this.begun = 0;
+    this.begun = 0; // when the clock began to run; 0 while it stands
+    this.spent = 0; // milliseconds that it had run before
     /** @type {SceneFrame | null} */
     this.explored = null;
     this.onKey = (/** @type {KeyboardEvent} */ event) => this.key(event);
@@ -36,10 +37,12 @@ export class Player {
       notes: () => this.notes.toggle(this.onKey),
       full: () => this.full(),
       leave: () => this.destroy(),
-    }, (scene) => this.goToScene(scene));
+    }, (scene) => this.goToScene(scene), (x) => this.tap(x));
     this.root = this.layout.root;
     this.layout.picture.after(this.notes.below);
-    this.frames = new SceneFrames(this.layout.picture, data, this.onKey, (scene) => this.arrived(scene));
+    this.frames = new SceneFrames(
+      this.layout.picture, data, this.onKey, (scene) => this.arrived(scene), (x) => this.tap(x),
+    );
     document.body.append(this.root);
     this.app = document.getElementById("root");
     if (this.app) this.app.inert = true;
@@ -55,7 +58,24 @@ export class Player {
 
   /** Seconds since the first press after the title. */
   get seconds() {
-    return this.begun ? (performance.now() - this.begun) / 1000 : 0;
+    return (this.spent + (this.begun ? performance.now() - this.begun : 0)) / 1000;
+  }
+
+  /** Pauses the clock, or lets it run again. */
+  pause() {
+    if (this.begun) this.spent = 1000 * this.seconds;
+    this.begun = this.begun || !this.spent ? 0 : performance.now();
+    this.notes.draw();
+  }
+
+  /** The left half of the screen leads back, the right half on. @param {number} x from 0 to 1 */
+  tap(x) {
+    this.go(this.at + (x < 0.5 ? -1 : 1));
+  }
+
+  /** The scene that comes next: the one that is asked for, if one is. */
+  get next() {
+    return this.pending === null ? this.scene + 1 : this.presses[this.pending].scene;
   }
 
   draw() {
@@ -80,7 +100,7 @@ export class Player {
     } else {
       this.pending = null;
       this.at = press;
-      if (press > 0 && !this.begun) this.begun = performance.now();
+      if (press > 0 && !this.seconds) this.begun = performance.now();
     }
     this.draw();
     this.root.focus();

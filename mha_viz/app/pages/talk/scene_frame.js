@@ -9,6 +9,8 @@ const IDLE = "[data-testid=stApp][data-test-script-state=notRunning]";
 const UNFINISHED = "[data-testid^=stSkeleton], .stPlotlyChart:not(:has(.main-svg)), .stProgress";
 const DRAWN = ".js-plotly-plot .main-svg, [data-testid^=stBidiComponent]";
 const ERROR = "[data-testid=stException], [data-testid=stAlertContentError]";
+const ANSWERS = "a, button, label, input, textarea, select, summary, [role], [tabindex], [data-testid^=stBidiComponent], "
+  + "[data-testid=stDataFrame], .js-plotly-plot"; // what does something itself when it is clicked
 const ARROWS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"];
 
 export class SceneFrame {
@@ -18,8 +20,9 @@ export class SceneFrame {
    * @param {string} title
    * @param {(event: KeyboardEvent) => void} onKey hears the keys that are pressed inside
    * @param {() => void} onReady
+   * @param {(x: number) => void} [onTap] hears clicks beside the figures: 0 is at the left edge, 1 at the right
    */
-  constructor(parent, address, title, onKey, onReady) {
+  constructor(parent, address, title, onKey, onReady, onTap) {
     this.ready = false;
     this.failed = "";
     this.begun = performance.now();
@@ -33,7 +36,9 @@ export class SceneFrame {
       const hear = (/** @type {KeyboardEvent} */ event) => {
         if (event.isTrusted) onKey(event); // the others are those of `press`
       };
+      if (!this.frame.contentDocument) return this.end("The server does not answer."); // an error page
       this.window?.addEventListener("keydown", hear, true);
+      if (onTap) this.window?.addEventListener("click", (event) => this.tap(event, onTap));
     });
     this.show(false);
     parent.append(this.frame);
@@ -46,7 +51,7 @@ export class SceneFrame {
 
   /** Where the page is now, with all that was changed in it. */
   get address() {
-    const at = this.window?.location;
+    const at = this.frame.contentDocument?.location;
     return at && at.href !== "about:blank" ? at.href : this.frame.src;
   }
 
@@ -80,6 +85,20 @@ export class SceneFrame {
     this.frame.classList.toggle("shown", visible);
     this.frame.inert = !visible;
     this.frame.ariaHidden = String(!visible);
+  }
+
+  /**
+   * @param {MouseEvent} event
+   * @param {(x: number) => void} onTap
+   */
+  tap(event, onTap) {
+    const at = /** @type {Element} */ (event.target);
+    const answers = at.closest?.(ANSWERS);
+    const app = at.closest?.("[data-testid=stMain]");
+    const marked = String(this.window?.getSelection() ?? "");
+    if (!event.defaultPrevented && !marked && (!answers || answers.contains(app ?? null))) {
+      onTap(event.clientX / (this.window?.innerWidth ?? 1));
+    }
   }
 
   /** @param {string} key an arrow, for the page */

@@ -14,12 +14,14 @@ export class SceneFrames {
    * @param {Data} data
    * @param {(event: KeyboardEvent) => void} onKey
    * @param {(scene: number) => void} onReady
+   * @param {(x: number) => void} onTap
    */
-  constructor(parent, data, onKey, onReady) {
+  constructor(parent, data, onKey, onReady, onTap) {
     this.parent = parent;
     this.data = data;
     this.onKey = onKey;
     this.onReady = onReady;
+    this.onTap = onTap;
     /** @type {Map<number, SceneFrame>} */
     this.frames = new Map();
     /** @type {Map<number, string>} where scenes were left whose frames are gone */
@@ -55,7 +57,8 @@ export class SceneFrames {
   open(scene) {
     const { title } = this.data.scenes[scene];
     const address = this.left.get(scene) ?? this.addressOf(scene);
-    const frame = new SceneFrame(this.parent, address, title, this.onKey, () => this.onReady(scene));
+    const ready = () => this.onReady(scene);
+    const frame = new SceneFrame(this.parent, address, title, this.onKey, ready, this.onTap);
     this.frames.set(scene, frame);
   }
 
