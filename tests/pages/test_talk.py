@@ -83,6 +83,9 @@ def test_a_view_becomes_a_scene_with_its_text_its_link_and_the_words_of_its_figu
 def test_the_words_of_an_added_scene_can_be_edited_and_the_scene_taken_back() -> None:
     test = opened("attention", at="L1H2")
     button(test, "Add to talk").click().run()
+    drafted = the_talk(test).scenes[-1]
+    assert drafted.title == "Attention: L1 H2"
+    assert drafted.sentence == "Each row shows what one token looks at"
     test.text_input(key="added_title").set_value("Mine").run()
     test.text_input(key="added_sentence").set_value("It looks back.").run()
     added = the_talk(test).scenes[-1]

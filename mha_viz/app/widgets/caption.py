@@ -12,7 +12,7 @@ from mha_viz.app.work import head_names
 from mha_viz.app.work.models import TITLES
 from mha_viz.heads.names import NO_MEASURE, label
 
-_TAG = re.compile("<[^<>]*>")
+_TAG = re.compile('<span class="head-name">.*?</span>|<[^<>]*>')
 
 
 def title_line(view: View, title: str, question: str = "") -> None:

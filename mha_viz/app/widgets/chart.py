@@ -43,6 +43,7 @@ def chart(
     height = options.get("height")
     pixels = height if isinstance(height, int) else DEFAULT_HEIGHT
     pictures()[key] = Picture(name, drawn, recipe, alt, ratio, pixels, min_width)
+    _take_caption()
     st.plotly_chart(drawn, key=key, alt=alt, theme=None, config=CONFIG, **options)
 
 
@@ -70,6 +71,7 @@ def steady(recipe: Recipe, figure: go.Figure, *, key: str, alt: str, name: str, 
     sent, because the page draws its own tooltip.
     """
     pictures()[key] = Picture(name, figure, recipe, alt, ratio=1)
+    _take_caption()
     with st.container(key=key, height="stretch"):
         data = {"spec": without_hover(figure), "shows": shows, "alt": alt, "config": CONFIG}
         _steady(key=f"steady {key}", height="stretch", data=data)
@@ -135,10 +137,21 @@ def recorded_source() -> tuple[str, dict[str, object]] | None:
 def reset() -> None:
     """Forgets the charts and records of the previous run; sends clicks.js to the browser."""
     run_script(_CLICKS)
-    st.session_state["captions"] = []
+    st.session_state["captions"], st.session_state["captions_of_figures"] = [], []
     st.session_state["pictures"] = {}
     st.session_state["recorded_source"] = None
     st.session_state["recorded_settings"] = {}
+
+
+def captions_of_figures() -> list[tuple[str, str]]:
+    """The captions of this run that stand over its figures, as plain text, each with its title."""
+    found: list[tuple[str, str]] = st.session_state.setdefault("captions_of_figures", [])
+    return found
+
+
+def _take_caption() -> None:
+    if captions := st.session_state.get("captions"):
+        captions_of_figures().append(captions[-1])
 
 
 def pictures() -> dict[str, Picture]:

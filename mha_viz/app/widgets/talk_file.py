@@ -10,6 +10,7 @@ from mha_viz import talk
 from mha_viz.app.messages import problem
 from mha_viz.app.samples import DEFAULT
 from mha_viz.app.view import View
+from mha_viz.app.widgets import chart
 from mha_viz.app.widgets.caption import captions
 from mha_viz.assets import ASSETS
 from mha_viz.errors import TalkError
@@ -109,12 +110,13 @@ def _undo() -> None:
 def _draft(view: View, page: str) -> tuple[str, str]:
     """A title and a sentence for a scene: those of a figure, by preference of the selected head."""
     label = view.at.label
-    found = sorted(captions(), key=lambda one: label not in f"{one[0]} {one[1]}")
+    drawn = chart.captions_of_figures() or captions()
+    found = sorted(drawn, key=lambda one: label not in f"{one[0]} {one[1]}")
     title, sentence = found[0] if found else ("", "")
-    sentence = sentence.removeprefix(label).strip()
+    sentence = sentence.rpartition(label)[2].strip() if not title else sentence
     return (
         shorten(title or f"{page}: {label}", talk.LONGEST_TITLE, placeholder="…"),
-        shorten(sentence or f"{page} of {label}", talk.LONGEST_SENTENCE, placeholder="…"),
+        shorten(sentence or f"{page}, {label} selected.", talk.LONGEST_SENTENCE, placeholder="…"),
     )
 
 
