@@ -14,25 +14,16 @@ from mha_viz.app.view import View
 from mha_viz.app.widgets import explained, revisions, text_read, tour
 from mha_viz.app.widgets.change_text import take_sample
 from mha_viz.app.widgets.choices import check_link, text_area
+from mha_viz.app.widgets.colour_inputs import colour_inputs
 from mha_viz.app.work import downloads, models
 from mha_viz.checkpoints import hub
 from mha_viz.errors import CheckpointError, SourceError, TextError
-from mha_viz.figures.scale import Scale
 from mha_viz.figures.theme import THEMES
 from mha_viz.head import Head
 from mha_viz.heads.patterns import kept_heads
 from mha_viz.model import Model
 from mha_viz.trace import Cut, Trace
 
-SCALES: dict[str, Scale] = {"√ weight": "sqrt", "weight": "weight", "vs uniform": "share"}
-# Pages that draw patterns in the selected colours: the key of the choice between their parts, and
-# the parts that do (all of them if none is named). Elsewhere these inputs are not shown.
-COLOURED: dict[str, tuple[str, tuple[str, ...]]] = {
-    "attention": ("", ()),
-    "compare": ("", ()),
-    "heads": ("numbers_of", ("Combined heads",)),
-    "next_token": ("expects", ("Generate",)),
-}
 _MOST = 20  # tokens that a character can become: it may expand, and each byte be a token
 
 
@@ -262,10 +253,8 @@ def _head_input(
 
 def _drawing_inputs(sidebar: DeltaGenerator, page: str) -> dict[str, Any]:
     """How patterns are drawn, as arguments of View."""
-    scale, dim_sink = next(iter(SCALES)), False
     with sidebar:
-        if _is_coloured(page):
-            scale, dim_sink = _colour_inputs()
+        scale, dim_sink = colour_inputs(page)
         stage = explained.toggle(
             "Stage mode",
             key="stage",
@@ -274,43 +263,7 @@ def _drawing_inputs(sidebar: DeltaGenerator, page: str) -> dict[str, Any]:
         )
     check_link("stage", str(stage).lower())
     theme = st.session_state.get("theme") or st.context.theme.type or "light"
-    return {"scale": SCALES[scale], "dim_sink": dim_sink, "stage": stage, "theme": THEMES[theme]}
-
-
-def _is_coloured(page: str) -> bool:
-    if page not in COLOURED:
-        return False
-    key, parts = COLOURED[page]
-    return not parts or (st.session_state.get(key) or st.query_params.get(key)) in parts
-
-
-def _colour_inputs() -> tuple[str, bool]:
-    """The selected colours, which are the same again after a page without these inputs."""
-    state, names = st.session_state, list(SCALES)
-    for key in ("colour", "sink"):
-        if key not in state and key not in st.query_params and f"{key}_kept" in state:
-            state[key] = state[f"{key}_kept"]
-    scale: str = explained.segmented_control(
-        "Colour",
-        names,
-        default=names[0],
-        key="colour",
-        bind="query-params",
-        required=True,
-        help="What a colour stands for: the square root of the weight (√), which shows small "
-        "weights too; the weight itself; or the weight divided by that of a head that looks at "
-        "all tokens equally (vs uniform)",
-    )
-    dim_sink = explained.toggle(
-        "Dim the first-token sink",
-        key="sink",
-        bind="query-params",
-        help="Draws the first token's column at 25% opacity; the weights stay the same",
-    )
-    state["colour_kept"], state["sink_kept"] = scale, dim_sink
-    check_link("colour", scale)
-    check_link("sink", str(dim_sink).lower())
-    return scale, dim_sink
+    return {"scale": scale, "dim_sink": dim_sink, "stage": stage, "theme": THEMES[theme]}
 
 
 def _about(model: Model) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from support.script import ROOT, alts, component, figures, html, opened, said
+from support.script import ROOT, alts, button, component, figures, html, opened, said
 
 from mha_viz.analysis import dot_product, logit_attribution
 from mha_viz.app.pages.head import cells, lines
@@ -342,3 +342,34 @@ def test_a_single_token_has_no_sink() -> None:
     test = page(look="Sink", text="a", sink_as="first token hidden")
     assert not test.exception
     assert "The first token is the only one" in said(test)
+
+
+def test_lines_without_the_first_token_are_the_largest_of_the_others(bundled: Model) -> None:
+    test = page(look="Lines", at="L3H4", most="2", threshold="0.01", no_sink="true")
+    [sent] = component(test, "lines")["heads"]
+    pattern = bundled.trace(DEFAULT).pattern(3, 4)
+    for query, key, weight in unpacked(sent["lines"]):
+        assert key > 0
+        assert weight == pytest.approx(pattern[query, key], abs=1e-4)
+        assert weight >= np.sort(pattern[query, 1:])[-2] - 1e-4
+    assert "None lead to the first token" in html(test)
+
+
+def test_the_mean_of_all_heads_has_lines_of_its_own(bundled: Model) -> None:
+    test = page(look="Lines", at="L3H4", of="their mean", threshold="0.0", most="8")
+    button(test, "Show all heads").click().run()
+    [sent] = component(test, "lines")["heads"]
+    assert sent["name"] == "mean of 24 heads"
+    trace = bundled.trace(DEFAULT)
+    mean = np.mean([trace.patterns(layer) for layer in range(4)], axis=(0, 1))
+    for query, key, weight in unpacked(sent["lines"]):
+        assert weight == pytest.approx(mean[query, key], abs=1e-4)
+
+
+def test_too_many_heads_to_tell_apart_are_a_message_and_not_an_error() -> None:
+    test = page(look="Lines", of="their mean")
+    button(test, "Show all heads").click().run()
+    test.button_group(key="of").set_value("each head").run()
+    assert not test.exception
+    assert "24 heads are too many to tell apart" in said(test)
+    assert len(component(test, "lines")["heads"]) == 8

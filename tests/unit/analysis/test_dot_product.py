@@ -202,3 +202,16 @@ def test_a_missing_position_is_named() -> None:
         dot_product.dot_product(trace, 0, 0, 0, 4)
     with pytest.raises(ShapeError, match="most = 0"):
         dot_product.lines(np.ones((1, 1), dtype=np.float32), most=0)
+
+
+@pytest.mark.parametrize("first_key", [0, 1, 3, 9])
+def test_lines_lead_only_to_keys_from_the_first_one_on(first_key: int) -> None:
+    rng = np.random.default_rng(0)
+    pattern = np.tril(rng.random((9, 9)).astype(np.float32))
+    found = dot_product.lines(pattern, most=2, first_key=first_key)
+    wanted = {
+        (query, int(key))
+        for query in range(9)
+        for key in sorted(range(first_key, query + 1), key=lambda key: -pattern[query, key])[:2]
+    }
+    assert set(zip(found.queries.tolist(), found.keys.tolist(), strict=True)) == wanted
