@@ -7,7 +7,7 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 90  # seconds
+PATIENCE = 300  # seconds, for machines that are busy
 INPUTS = (
     "selectbox", "multiselect", "button_group", "slider", "number_input", "text_input", "text_area",
     "checkbox", "toggle", "file_uploader",
