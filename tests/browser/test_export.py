@@ -31,7 +31,7 @@ def provenance(file: Path) -> dict[str, object]:
 
 
 def test_a_figure_whose_key_has_blanks_is_saved_as_a_picture(tab: Tab, tmp_path: Path) -> None:
-    tab.open("compare")
+    tab.open("compare", at="L3H0")
     tab.page.get_by_text("Export", exact=True).click()
     figure = tab.page.get_by_role("combobox", name="Figure")
     expect(figure).to_be_visible()

@@ -93,7 +93,7 @@ def test_a_click_on_a_cell_follows_its_number(tab: Tab) -> None:
     expect(tab.page.locator(".stage text", has_text="q[3, 0, ")).to_be_visible()
     tab.settle()
     assert "token=3" in tab.page.url
-    assert "at=" not in tab.page.url, "L3H0 is the head that the model opens with"
+    assert "at=L3H0" in tab.page.url
 
 
 def test_a_second_head_is_in_the_link_and_stays_in_another_layer(tab: Tab) -> None:

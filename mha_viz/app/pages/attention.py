@@ -4,7 +4,7 @@ import streamlit as st
 
 from mha_viz.app.view import View
 from mha_viz.app.widgets import explained
-from mha_viz.app.widgets.caption import caption, head_badge, selected_head
+from mha_viz.app.widgets.caption import caption, selected_head
 from mha_viz.app.widgets.chart import cached_figure, chart, load_plotly, steady
 from mha_viz.app.widgets.heads_that_matter import heads_that_matter
 from mha_viz.app.widgets.recipes import recipe
@@ -37,8 +37,8 @@ def show(view: View) -> None:
         matter = st.container(key="unseen matter" if view.stage else "matter_box")
     with right:
         what = "Each row shows what one token looks at"
-        named = f"{selected_head(view)} {head_badge(view)}"
-        caption("", f"{named} {what}", "; a row adds up to 1.")
+        # Without its names, which may be long and would wrap here; the title has them.
+        caption("", f"{selected_head(view)} {what}", "; a row adds up to 1.")
         _pattern(view)
         reset_zoom_button(view)
         _explain_pooling(view)
