@@ -1,8 +1,9 @@
 """Query parameters that are not bound to a widget, and warnings about values in links."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -119,9 +120,19 @@ def save(last: int) -> None:
         if not value and name in st.query_params:
             del st.query_params[name]
     changed = {n: v for n, v in wanted.items() if v and st.query_params.get(n) != v}
-    if changed:
-        st.query_params.update(changed)
+    if changed or state.pop("link due", False):
+        st.query_params.update(changed)  # sends all parameters
     run_script(_ONE_ENTRY_PER_PRESS)
+
+
+def acknowledge(component: str, choice: Mapping[str, Any]) -> None:
+    """Notes the number of a choice that a component has sent, and lets the link follow.
+
+    The whole link is sent again: a parameter may seem to have its value already, because the
+    browser sent its choice before it had the link of the one before it.
+    """
+    st.session_state[f"{component}_seq"] = int(choice.get("seq", 0))
+    st.session_state["link due"] = True
 
 
 def warning(name: str, taken: str | Sequence[str], *, shown: str = "") -> str:

@@ -105,3 +105,18 @@ def test_the_wheel_over_the_grid_moves_from_head_to_head(visit: Opener) -> None:
     expect(one.page.locator(".lead b")).to_have_text("L0 H5")
     one.settle()
     assert "at=L0H5" in one.query()
+
+
+def test_the_link_ends_at_the_last_head_however_quickly_it_follows_the_one_before(
+    visit: Opener,
+) -> None:
+    one = visit().open(at="L0H4")
+    for _ in range(4):
+        for key, head in (("ArrowRight", "L0 H5"), ("ArrowDown", "L1 H5"), ("ArrowUp", "L0 H5")):
+            one.page.keyboard.press(key)
+            expect(one.page.locator(".lead b")).to_have_text(head)
+        one.settle()
+        assert "at=L0H5" in one.query()
+        one.page.keyboard.press("ArrowLeft")
+        one.settle()
+        assert "at=L0H4" in one.query()

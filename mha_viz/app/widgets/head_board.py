@@ -9,6 +9,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from mha_viz import pruning
+from mha_viz.app import link
 from mha_viz.app.browser import component_code
 from mha_viz.app.messages import notice
 from mha_viz.app.view import View
@@ -158,7 +159,7 @@ def _on_choice() -> None:
     choice: dict[str, Any] | None = st.session_state["board"].get("choice")
     if isinstance(choice, dict):
         ablate(_named("-".join(map(str, choice.get("ablated", [])))))
-        st.session_state["board_seq"] = int(choice.get("seq", 0))
+        link.acknowledge("board", choice)
 
 
 def _named(text: str) -> tuple[Head, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from mha_viz.app import link
 from mha_viz.app.browser import component_code
 from mha_viz.app.messages import escaped
 from mha_viz.app.view import View
@@ -119,7 +120,7 @@ def _on_pick() -> None:
     pick: dict[str, Any] | None = state["cells"].get("pick")
     if not isinstance(pick, dict) or pick.get("trace_key") != state.get("trace_key"):
         return
-    state["cells_seq"] = int(pick.get("seq", 0))
+    link.acknowledge("cells", pick)
     maps, block = state.get("cells_drawn", ({}, 1))
     key = int(pick.get("key", 0))
     if "query" in pick:

@@ -56,7 +56,13 @@ export class Notes {
   }
 
   draw() {
-    for (const place of this.places()) place.replaceChildren(...this.content());
+    const { scene, next } = this.player;
+    for (const place of this.places()) {
+      // What is there stays, so that a click on it is heard.
+      if (place.dataset.shows === `${scene} ${next}`) continue;
+      place.dataset.shows = `${scene} ${next}`;
+      place.replaceChildren(...this.content());
+    }
     this.tick();
   }
 

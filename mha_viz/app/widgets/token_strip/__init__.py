@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from mha_viz.app import link
 from mha_viz.app.browser import component_code
 from mha_viz.app.view import View
 from mha_viz.app.work import models
@@ -78,7 +79,7 @@ def _on_focus() -> None:
     if not isinstance(focus, dict):
         return
     state = st.session_state
-    state["focus_seq"] = int(focus.get("seq", 0))
+    link.acknowledge("focus", focus)
     if focus.get("theme") in THEMES:
         state["theme"] = focus["theme"]
     state["at"] = str(focus.get("at"))

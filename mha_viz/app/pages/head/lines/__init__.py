@@ -12,6 +12,7 @@ import streamlit as st
 
 from mha_viz.analysis import dot_product
 from mha_viz.analysis.dot_product import Lines
+from mha_viz.app import link
 from mha_viz.app.browser import component_code
 from mha_viz.app.messages import escaped, notice
 from mha_viz.app.pages.head.lines.settings import Settings, choose_heads, choose_settings
@@ -204,7 +205,7 @@ def _on_pin() -> None:
     pin: dict[str, Any] | None = state["lines"].get("pin")
     if not isinstance(pin, dict) or pin.get("trace_key") != state.get("trace_key"):
         return
-    state["lines_seq"] = int(pin.get("seq", 0))
+    link.acknowledge("lines", pin)
     pinned = pin.get("pinned")
     state["token"] = int(pinned["at"]) if isinstance(pinned, dict) else None
     is_key = isinstance(pinned, dict) and pinned.get("side") == "key"

@@ -49,15 +49,16 @@ def choose_heads(view: View) -> list[list[Head]]:
             segmented_control("Lines of", ["each head", AS_MEAN], "each head", "of") == AS_MEAN
         )
         most = len(options) if as_mean else MAX_HEADS
-        if (n := len(state.get("beside") or [])) >= most:
-            state["beside"] = state["beside"][: most - 1]
-            notice(f"{n + 1} heads are too many to tell apart. Showing {most}, or their mean.")
+        if (n := len({view.at.key, *(state.get("beside") or [])})) > most:
+            others = [key for key in state["beside"] if key != view.at.key]
+            state["beside"] = others[: most - 1]
+            notice(f"{n} heads are too many to tell apart. Showing {most}, or their mean.")
         added = explained.multiselect(
             f"Heads besides {view.at.label}",
             options,
             key="beside",
             bind="query-params",
-            max_selections=most - 1,
+            max_selections=most if as_mean else most - 1,
             placeholder="any number" if as_mean else f"up to {MAX_HEADS - 1}, from any layer",
         )
         _layer_button(view, most)
@@ -80,7 +81,7 @@ def _layer_button(view: View, most: int) -> None:
 
 
 def _set_heads(keys: list[str]) -> None:
-    st.session_state["beside"] = [key for key in keys if key != st.session_state.get("at")]
+    st.session_state["beside"] = keys
 
 
 def choose_settings() -> Settings:

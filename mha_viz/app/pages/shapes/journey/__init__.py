@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from mha_viz.app import link
 from mha_viz.app.browser import component_code
 from mha_viz.figures.journey.band import HIGH, miniatures, scale
 from mha_viz.figures.journey.cells import images
@@ -36,7 +37,7 @@ def journey(
     def changed() -> None:
         choice = st.session_state["journey"].get("choice")
         if isinstance(choice, dict):
-            st.session_state["journey_seq"] = int(choice.get("seq", 0))
+            link.acknowledge("journey", choice)
             on_choice(choice)
 
     _journey(key="journey", data=_data(setting, stage), on_choice_change=changed)
